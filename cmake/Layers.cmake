@@ -1,0 +1,68 @@
+# The one place where allowed dependencies between components are written.
+#
+#   add_component(core USES base)
+#
+# declares the static library tutti_core from src/core and links what it uses. A use that the table
+# below does not allow stops the configuration. tools/check-layers reads the same table and checks
+# every #include against it.
+
+# component | may use
+set(TUTTI_LAYERS
+  "base|"
+  "core|base"
+  "control|base core"
+  "store|base core control"
+  "exec|base core control"
+  "telemetry|base core control"
+  "wire|base core"
+  "api|base core control wire"
+  "client|base core wire"
+  "cli|base core wire client"
+  "sim|base core control"
+  "daemon|base core control store exec telemetry wire api"
+)
+
+function(tutti_allowed_uses component out)
+  foreach(row IN LISTS TUTTI_LAYERS)
+    string(REPLACE "|" ";" cells "${row};")
+    list(GET cells 0 name)
+    if(name STREQUAL component)
+      list(GET cells 1 uses)
+      string(REPLACE " " ";" uses "${uses}")
+      set(${out} "${uses}" PARENT_SCOPE)
+      return()
+    endif()
+  endforeach()
+  message(FATAL_ERROR "component '${component}' is not in the table of cmake/Layers.cmake")
+endfunction()
+
+# Sources are globbed: a new file in a component's folder belongs to it. Files that end in _test.cc
+# become the component's unit test program, TUTTI_UNIT_<name>.
+function(add_component name)
+  cmake_parse_arguments(ARG "" "" "USES;LIBRARIES" ${ARGN})
+  tutti_allowed_uses(${name} allowed)
+  foreach(use IN LISTS ARG_USES)
+    if(NOT use IN_LIST allowed)
+      message(FATAL_ERROR "component '${name}' may not use '${use}': see cmake/Layers.cmake")
+    endif()
+  endforeach()
+
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/src/${name}/*.cc")
+  set(tests ${sources})
+  list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
+  list(FILTER tests INCLUDE REGEX "_test\\.cc$")
+
+  set(linked ${ARG_USES})
+  list(TRANSFORM linked PREPEND "tutti_")
+  add_library(tutti_${name} STATIC ${sources})
+  target_include_directories(tutti_${name} PUBLIC "${CMAKE_SOURCE_DIR}/src")
+  target_link_libraries(tutti_${name} PUBLIC ${linked} ${ARG_LIBRARIES} PRIVATE tutti_warnings)
+
+  if(TUTTI_TESTS AND tests)
+    add_executable(unit_${name} ${tests})
+    target_link_libraries(unit_${name} PRIVATE tutti_${name} tutti_warnings GTest::gmock
+                                               GTest::gtest_main)
+    gtest_discover_tests(unit_${name} TEST_PREFIX "${name}/" DISCOVERY_TIMEOUT 60
+                         PROPERTIES LABELS unit)
+  endif()
+endfunction()

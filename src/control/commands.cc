@@ -1,0 +1,269 @@
+// Controller's side of Front: commands become events, or a refusal that says why.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "control/controller.h"
+#include "core/plan/explain.h"
+#include "core/spec/validate.h"
+
+namespace tutti {
+namespace {
+
+Error no_such_job(JobId job) { return not_found(fmt::format("there is no job {}", job.value)); }
+
+bool satisfied(Dependency::When when, TaskState state) {
+  return when == Dependency::When::kAny ||
+         (when == Dependency::When::kSuccess) == (state == TaskState::kSucceeded);
+}
+
+}  // namespace
+
+template <typename T>
+void Controller::command(std::function<Result<T>()> handle, Reply<T> reply) {
+  post([this, handle = std::move(handle), reply = std::move(reply)] {
+    if (!trouble_.empty()) {
+      reply(Error{trouble_code_, trouble_});
+      return;
+    }
+    // Kept by pointer: std::function wants to copy what it holds.
+    auto result = std::make_shared<Result<T>>(handle());
+    replies_.push_back([reply, result](const Error* error) {
+      reply(error != nullptr && result->has_value() ? Result<T>(*error) : std::move(*result));
+    });
+  });
+}
+
+void Controller::submit(std::vector<JobSpec> specs, bool dry_run, Reply<Submitted> reply) {
+  auto shared = std::make_shared<std::vector<JobSpec>>(std::move(specs));
+  command<Submitted>([this, shared, dry_run] { return accept(std::move(*shared), dry_run); },
+                     std::move(reply));
+}
+
+void Controller::cancel(std::vector<Selection> selections, Reply<Changed> reply) {
+  command<Changed>(
+      [this, selections = std::move(selections)] { return accept_cancel(selections); },
+      std::move(reply));
+}
+
+void Controller::cancel_all(Reply<Changed> reply) {
+  command<Changed>(
+      [this]() -> Result<Changed> {
+        std::vector<JobId> ids;
+        for (const auto& [id, job] : ledger_.jobs()) ids.push_back(id);
+        std::sort(ids.begin(), ids.end());
+        Changed changed;
+        for (const JobId id : ids) {
+          const std::uint64_t tasks = cancel_one({id, {}});
+          changed.tasks += tasks;
+          if (tasks > 0) changed.jobs.push_back(id);
+        }
+        return changed;
+      },
+      std::move(reply));
+}
+
+void Controller::retry(Selection selection, Reply<Changed> reply) {
+  command<Changed>([this, selection = std::move(selection)] { return accept_retry(selection); },
+                   std::move(reply));
+}
+
+void Controller::explain(JobId job, std::uint32_t task, Reply<Explanation> reply) {
+  command<Explanation>([this, job, task] { return accept_explain(job, task); }, std::move(reply));
+}
+
+void Controller::status(Reply<Status> reply) {
+  post([this, reply = std::move(reply)] { reply(current_status()); });
+}
+
+void Controller::set_node_state(std::string node, Node::State state, std::string reason,
+                                Reply<Node> reply) {
+  command<Node>([this, node = std::move(node), state,
+                 reason = std::move(reason)] { return accept_node_state(node, state, reason); },
+                std::move(reply));
+}
+
+// ---- submit --------------------------------------------------------------------------------------
+
+Result<void> Controller::check(JobSpec& spec) const {
+  fill_defaults(spec);
+  if (const Result<void> valid = validate(spec); !valid) return valid.error();
+  if (const std::string why = impossible(ledger_, spec.request); !why.empty())
+    return invalid_input(why);
+  return {};
+}
+
+Result<JobFacts> Controller::accept_facts(JobId id, const JobSpec& spec) {
+  JobFacts facts = facts_of(id, spec);
+  facts.after.clear();
+  for (const Dependency& dependency : spec.after) {
+    if (ledger_.find_job(dependency.job) != nullptr) {
+      facts.after.push_back(dependency);
+      continue;
+    }
+    const Result<JobRow> finished = store_.load_job(dependency.job);
+    if (!finished) {
+      if (finished.error().code != ErrorCode::kNotFound) return finished.error();
+      return not_found(fmt::format("it should start after job {}, but there is no such job",
+                                   dependency.job.value));
+    }
+    if (!satisfied(dependency.when, finished->state))
+      return conflict(fmt::format(
+          "it should start after the {} of job {}, but that job has {} already; use --after {}:any "
+          "to start it all the same",
+          when_name(dependency.when), dependency.job.value, task_state_name(finished->state),
+          dependency.job.value));
+  }
+  return facts;
+}
+
+Result<Submitted> Controller::accept(std::vector<JobSpec> specs, bool dry_run) {
+  // All or nothing: every spec is checked before the first is taken.
+  std::vector<JobFacts> facts;
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    const std::string where = specs.size() > 1 ? fmt::format("job {} of {}: ", i + 1, specs.size())
+                                               : std::string();
+    if (const Result<void> valid = check(specs[i]); !valid)
+      return Error{valid.error().code, where + valid.error().message};
+    Result<JobFacts> accepted = accept_facts(JobId(next_job_ + i), specs[i]);
+    if (!accepted) return Error{accepted.error().code, where + accepted.error().message};
+    facts.push_back(std::move(*accepted));
+  }
+  Submitted submitted;
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    if (dry_run) {
+      submitted.explanations.push_back(explain_submission(ledger_, facts[i], now_));
+      continue;
+    }
+    submitted.jobs.push_back(facts[i].id);
+    launches_.remember(facts[i].id, std::move(specs[i]));
+    record(JobSubmitted{std::move(facts[i])});
+  }
+  next_job_ += submitted.jobs.size();
+  return submitted;
+}
+
+// ---- cancel and retry ----------------------------------------------------------------------------
+
+std::uint64_t Controller::cancel_one(const Selection& selection) {
+  const Job* job = ledger_.find_job(selection.job);
+  if (job == nullptr || job->finished_at) return 0;
+  std::vector<AttemptId> active;
+  const auto consider = [&](std::uint32_t index) {
+    const ActiveAttempt* attempt = ledger_.find_active({job->id, index});
+    if (attempt != nullptr && attempt->stop_cause == Ending::kExited) active.push_back(attempt->id);
+  };
+  std::uint64_t queued = 0;
+  if (selection.tasks.empty()) {
+    for (std::uint32_t index = 0; index < job->slots.size(); ++index) consider(index);
+    queued = job->counts[TaskState::kQueued];
+  } else {
+    for (const std::uint32_t index : selection.tasks) {
+      consider(index);
+      queued += job->state_of(index) == TaskState::kQueued ? 1 : 0;
+    }
+  }
+  if (queued + active.size() == 0) return 0;
+  record(CancelRequested{selection.job, selection.tasks});
+  for (const AttemptId& attempt : active) {
+    record(StopOrdered{attempt, Ending::kCancelled});
+    const NodeId node = ledger_.find_active(attempt.task)->allocation.node;
+    effects_.push_back(StopAttempt{attempt, node, Ending::kCancelled});
+  }
+  return queued + active.size();
+}
+
+Result<Changed> Controller::accept_cancel(const std::vector<Selection>& selections) {
+  for (const Selection& selection : selections) {
+    if (ledger_.find_job(selection.job) != nullptr) continue;
+    if (const Result<JobRow> row = store_.load_job(selection.job); !row)
+      return row.error().code == ErrorCode::kNotFound ? no_such_job(selection.job) : row.error();
+  }
+  Changed changed;
+  for (const Selection& selection : selections) {
+    const std::uint64_t tasks = cancel_one(selection);
+    changed.tasks += tasks;
+    if (tasks > 0) changed.jobs.push_back(selection.job);
+  }
+  if (changed.tasks == 0 && selections.size() == 1)
+    return conflict(fmt::format("job {} has nothing left to cancel", selections[0].job.value));
+  return changed;
+}
+
+Result<Changed> Controller::accept_retry(const Selection& selection) {
+  if (ledger_.find_job(selection.job) == nullptr) {
+    const Result<JobRow> row = store_.load_job(selection.job);
+    if (!row)
+      return row.error().code == ErrorCode::kNotFound ? no_such_job(selection.job) : row.error();
+    const Result<JobSpec> spec = store_.load_spec(selection.job);
+    if (!spec) return spec.error();
+    const Result<std::vector<TaskRow>> tasks = store_.load_tasks(selection.job);
+    if (!tasks) return tasks.error();
+    JobFacts facts = facts_of(selection.job, *spec);
+    facts.after.clear();  // a retry is wanted now, whatever it waited for then
+    ledger_.restore_job(*row, facts, *tasks);
+  }
+  const Job& job = *ledger_.find_job(selection.job);
+  const auto retryable = [&](TaskState state) {
+    return is_final(state) && state != TaskState::kSucceeded;
+  };
+  std::uint64_t tasks = 0;
+  if (selection.tasks.empty()) {
+    for (const TaskState state : {TaskState::kFailed, TaskState::kCancelled, TaskState::kSkipped})
+      tasks += job.counts[state];
+  } else {
+    for (const std::uint32_t index : selection.tasks) tasks += retryable(job.state_of(index)) ? 1 : 0;
+  }
+  if (tasks == 0) {
+    const bool finished = static_cast<bool>(job.finished_at);
+    ledger_.retire({selection.job});
+    return conflict(fmt::format("job {} has nothing to retry: {}", selection.job.value,
+                                finished ? "every task of it succeeded"
+                                         : "none of its tasks has ended without success"));
+  }
+  record(RetryRequested{selection.job, selection.tasks});
+  return Changed{tasks, {selection.job}};
+}
+
+// ---- questions -----------------------------------------------------------------------------------
+
+Result<Explanation> Controller::accept_explain(JobId id, std::uint32_t task) {
+  const Job* job = ledger_.find_job(id);
+  if (job == nullptr) {
+    const Result<JobRow> row = store_.load_job(id);
+    if (!row) return row.error().code == ErrorCode::kNotFound ? no_such_job(id) : row.error();
+    return Explanation{.job = id, .task = task == kAnyTask ? 0 : task, .state = row->state};
+  }
+  if (task == kAnyTask) {
+    task = job->again.empty() ? job->next_fresh : job->again.back();
+    for (std::uint32_t index = 0; index < job->tasks.count; ++index) {
+      if (task < job->tasks.count && job->state_of(task) == TaskState::kQueued) break;
+      task = index;
+    }
+  }
+  if (task >= job->tasks.count)
+    return not_found(fmt::format("job {} has {} tasks only", id.value, job->tasks.count));
+  return tutti::explain(ledger_, id, task, now_);
+}
+
+Status Controller::current_status() const {
+  const TaskCounts totals = ledger_.totals();
+  return {.queued = totals[TaskState::kQueued],
+          .placed = totals[TaskState::kPlaced],
+          .running = totals[TaskState::kRunning],
+          .nodes = ledger_.nodes(),
+          .last_pass = last_pass_,
+          .rounds = rounds_};
+}
+
+Result<Node> Controller::accept_node_state(const std::string& name, Node::State state,
+                                           const std::string& reason) {
+  const Node* node = ledger_.find_node(name);
+  if (node == nullptr) return not_found(fmt::format("there is no node '{}'", name));
+  if (node->state != state || node->state_reason != reason)
+    record(NodeStateChanged{node->id, state, reason});
+  return *ledger_.find_node(name);
+}
+
+}  // namespace tutti

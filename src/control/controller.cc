@@ -1,0 +1,322 @@
+#include "control/controller.h"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <utility>
+
+#include "base/check.h"
+#include "core/plan/decide.h"
+#include "core/plan/snapshot.h"
+
+namespace tutti {
+namespace {
+
+// How long to wait before trying again to write, when the disk refused.
+constexpr Duration kTryAgain = seconds(1);
+
+TimePoint earlier(TimePoint a, TimePoint b) {
+  if (!a) return b;
+  return b ? std::min(a, b) : a;
+}
+
+}  // namespace
+
+Controller::Controller(Store& store, Executor& executor, Clock& clock, Publisher& publisher)
+    : store_(store),
+      executor_(executor),
+      clock_(clock),
+      publisher_(publisher),
+      launches_(store) {}
+
+Result<void> Controller::start() {
+  now_ = clock_.now();
+  return reload();
+}
+
+Result<void> Controller::reload() {
+  Result<Recovered> recovered = store_.recover();
+  if (!recovered) return recovered.error();
+  ledger_ = Ledger();
+  launches_.committed();
+  recalled_.clear();
+  next_job_ = recovered->next_job;
+  ledger_.restore_next_lane(recovered->next_lane);
+  for (const Node& node : recovered->nodes) ledger_.restore_node(node);
+  for (const auto& [kind, profile] : recovered->profiles) ledger_.restore_profile(kind, profile);
+  for (const UsageRecord& record : recovered->usage) ledger_.restore_usage(record);
+  for (const Recovered::UnfinishedJob& job : recovered->jobs)
+    ledger_.restore_job(job.row, job.facts, job.tasks);
+
+  std::vector<AttemptId> known;
+  for (const auto& [task, attempt] : ledger_.active()) known.push_back(attempt.id);
+  std::sort(known.begin(), known.end());
+  return executor_.attach(known, *this);
+}
+
+// ---- the queue -----------------------------------------------------------------------------------
+
+void Controller::post(Work work) {
+  {
+    const std::lock_guard lock(mutex_);
+    inbox_.push_back(std::move(work));
+  }
+  wake_.notify_one();
+}
+
+void Controller::report(std::vector<Report> reports) {
+  {
+    const std::lock_guard lock(mutex_);
+    std::move(reports.begin(), reports.end(), std::back_inserter(reports_));
+  }
+  wake_.notify_one();
+}
+
+void Controller::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_one();
+}
+
+void Controller::run() {
+  TimePoint due = step();
+  while (true) {
+    {
+      std::unique_lock lock(mutex_);
+      const auto ready = [this] { return stopping_ || !inbox_.empty() || !reports_.empty(); };
+      if (due) {
+        const Duration wait = std::max(due - clock_.now(), Duration(0));
+        wake_.wait_for(lock, std::chrono::microseconds(wait.value), ready);
+      } else {
+        wake_.wait(lock, ready);
+      }
+      if (stopping_) return;
+    }
+    due = step();
+  }
+}
+
+TimePoint Controller::step() {
+  std::vector<Work> work;
+  std::vector<Report> reports;
+  {
+    const std::lock_guard lock(mutex_);
+    work.swap(inbox_);
+    reports.swap(reports_);
+  }
+  now_ = clock_.now();
+  if (!trouble_.empty()) {
+    if (const Result<void> again = reload(); !again) {
+      for (const Work& one : work) one();
+      fail_round(again.error());
+      return now_ + kTryAgain;
+    }
+    trouble_.clear();
+    // What was reported meanwhile is reported again after attach().
+    reports.clear();
+  }
+  take(reports);
+  for (const Work& one : work) one();
+  const bool ready = ledger_.advance(now_);
+  const bool woken = wake_at_ && wake_at_ <= now_;
+  if (ready || woken || !round_.events.empty()) schedule();
+  finish_round();
+  if (!trouble_.empty()) return now_ + kTryAgain;
+  return earlier(ledger_.next_due(), wake_at_);
+}
+
+// ---- reports -------------------------------------------------------------------------------------
+
+void Controller::take(const std::vector<Report>& reports) {
+  // A short task's start and end arrive together: the end says it all.
+  std::set<AttemptId> ended;
+  for (const Report& report : reports) {
+    if (const auto* end = std::get_if<AttemptEnded>(&report)) ended.insert(end->attempt);
+  }
+  for (const Report& report : reports) {
+    const auto* start = std::get_if<AttemptStarted>(&report);
+    if (start != nullptr && ended.contains(start->attempt)) continue;
+    std::visit([this](const auto& one) { take_one(one); }, report);
+  }
+}
+
+void Controller::take_one(const AttemptStarted& started) {
+  const ActiveAttempt* attempt = ledger_.find_active(started.attempt.task);
+  if (attempt == nullptr || attempt->id != started.attempt || attempt->started_at) return;
+  record(started);
+}
+
+void Controller::take_one(const AttemptEnded& ended) {
+  ended_.push_back(ended.attempt);
+  recalled_.erase(ended.attempt);
+  if (ledger_.is_current(ended.attempt)) record(ended);
+}
+
+void Controller::take_one(const NodeChanged& changed) {
+  if (const Node* known = ledger_.find_node(changed.node.id)) {
+    Node before = *known;
+    Node after = changed.node;
+    // What is free and whether a user drained it are the ledger's business.
+    after.free_cpus = before.free_cpus;
+    after.free_memory = before.free_memory;
+    after.state = before.state;
+    after.state_reason = before.state_reason;
+    if (before == after) return;
+    record(NodeChanged{after});
+    return;
+  }
+  record(changed);
+}
+
+void Controller::take_one(const NodeStateChanged& changed) {
+  const Node* node = ledger_.find_node(changed.node);
+  if (node != nullptr && (node->state != changed.state || node->state_reason != changed.reason))
+    record(changed);
+}
+
+void Controller::take_one(const Inventory& inventory) {
+  for (const AttemptStarted& started : inventory.running) take_one(started);
+  std::set<AttemptId> known(inventory.staged.begin(), inventory.staged.end());
+  for (const AttemptStarted& started : inventory.running) known.insert(started.attempt);
+  const std::set<NodeId> nodes(inventory.nodes.begin(), inventory.nodes.end());
+
+  std::map<TaskId, ActiveAttempt> active;
+  for (const auto& [task, attempt] : ledger_.active()) {
+    if (nodes.contains(attempt.allocation.node)) active.emplace(task, attempt);
+  }
+  for (const auto& [task, attempt] : active) {
+    if (known.contains(attempt.id)) {
+      if (attempt.stop_cause != Ending::kExited)
+        effects_.push_back(
+            StopAttempt{attempt.id, attempt.allocation.node, attempt.stop_cause});
+    } else if (inventory.same_incarnation) {
+      // The order was journalled and never arrived.
+      order_start({attempt.id, attempt.lane, attempt.staged, attempt.allocation});
+    } else {
+      Outcome lost{.ending = Ending::kLost};
+      lost.message = "whoever ran it is gone and left no result";
+      record(AttemptEnded{attempt.id, attempt.started_at, now_, lost, !attempt.staged});
+    }
+  }
+  for (const AttemptId& attempt : known) {
+    const ActiveAttempt* held = ledger_.find_active(attempt.task);
+    if ((held == nullptr || held->id != attempt) && !inventory.nodes.empty())
+      effects_.push_back(StopAttempt{attempt, inventory.nodes.front(), Ending::kCancelled});
+  }
+}
+
+// ---- a round -------------------------------------------------------------------------------------
+
+void Controller::record(EventBody body) {
+  round_.events.push_back({now_, std::move(body)});
+  ledger_.apply(round_.events.back(), changes_);
+}
+
+void Controller::schedule() {
+  const TimePoint began = clock_.now();
+  while (true) {
+    const Plan plan = decide(snapshot_of(ledger_, now_));
+    wake_at_ = plan.wake_at;
+    apply_plan(plan);
+    if (!plan.more) break;
+  }
+  last_pass_ = clock_.now() - began;
+}
+
+void Controller::apply_plan(const Plan& plan) {
+  for (const Start& start : plan.starts) place(start);
+  for (const Recall& one : plan.recalls) recall(one.lane);
+}
+
+void Controller::place(const Start& start) {
+  const std::optional<TaskId> task = ledger_.next_ready(start.group);
+  TUTTI_CHECK(task.has_value());
+  const Request& request = ledger_.group(start.group).key.request;
+  const AttemptPlaced placed{{*task, ledger_.attempts_of(*task) + 1},
+                             ledger_.lane_for(start.allocation.node, request),
+                             start.staged,
+                             start.allocation};
+  record(placed);
+  order_start(placed);
+}
+
+void Controller::order_start(const AttemptPlaced& placed) {
+  const Node& node = *ledger_.find_node(placed.allocation.node);
+  Result<Launches::Ready> ready = launches_.launch(placed, node);
+  if (!ready) {
+    Outcome outcome{.ending = Ending::kNotStarted};
+    outcome.message = ready.error().message;
+    report({AttemptEnded{placed.attempt, {}, now_, outcome, !placed.staged}});
+    return;
+  }
+  effects_.push_back(StartAttempt{placed.attempt, placed.lane, placed.staged, placed.allocation,
+                                  ready->context, std::move(ready->launch)});
+}
+
+void Controller::recall(LaneId lane) {
+  std::vector<AttemptId> staged;
+  for (const auto& [task, attempt] : ledger_.active()) {
+    if (attempt.lane == lane && attempt.staged && !recalled_.contains(attempt.id))
+      staged.push_back(attempt.id);
+  }
+  std::sort(staged.begin(), staged.end());
+  const NodeId node = ledger_.find_lane(lane)->node;
+  for (const AttemptId& attempt : staged) {
+    recalled_.insert(attempt);
+    effects_.push_back(RecallAttempt{attempt, node});
+  }
+}
+
+void Controller::finish_round() {
+  std::set<JobId> finished;
+  if (!round_.events.empty()) {
+    ++rounds_;
+    for (const JobId id : changes_.jobs) {
+      const Job& job = *ledger_.find_job(id);
+      round_.jobs.push_back(ledger_.row(job));
+      if (job.finished_at) finished.insert(id);
+    }
+    // Only the newest row of each attempt is worth writing.
+    std::map<AttemptId, std::size_t> newest;
+    for (std::size_t i = 0; i < changes_.tasks.size(); ++i)
+      newest[{changes_.tasks[i].task, changes_.tasks[i].attempts}] = i;
+    for (const auto& [attempt, index] : newest)
+      round_.tasks.push_back(std::move(changes_.tasks[index]));
+    for (const std::string& kind : changes_.kinds)
+      round_.profiles.emplace_back(kind, *ledger_.profile(kind));
+    for (const Account& account : changes_.accounts)
+      round_.usage.push_back(ledger_.usage().record(account));
+    for (const auto& [id, spec] : launches_.submitted()) round_.submitted.emplace_back(id, &spec);
+    std::sort(round_.submitted.begin(), round_.submitted.end());
+    if (const Result<void> written = store_.commit(round_); !written) {
+      fail_round(written.error());
+      return;
+    }
+    publisher_.published(round_);
+  }
+  if (!effects_.empty()) executor_.order(std::exchange(effects_, {}));
+  if (!ended_.empty()) executor_.journalled(std::exchange(ended_, {}));
+  for (const auto& reply : std::exchange(replies_, {})) reply(nullptr);
+  ledger_.retire(finished);
+  launches_.committed();
+  round_ = Round();
+  changes_ = Changes();
+}
+
+void Controller::fail_round(const Error& error) {
+  // Nothing of this round was written, so nothing of it happened: what is in memory is dropped and
+  // read again from the store, and executors keep their results until they are acknowledged.
+  trouble_ = error.message;
+  trouble_code_ = error.code;
+  effects_.clear();
+  ended_.clear();
+  round_ = Round();
+  changes_ = Changes();
+  launches_.committed();
+  wake_at_ = TimePoint();
+  for (const auto& reply : std::exchange(replies_, {})) reply(&error);
+}
+
+}  // namespace tutti

@@ -1,0 +1,115 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "control/executor.h"
+#include "control/front.h"
+#include "control/launches.h"
+#include "control/store.h"
+#include "core/lifecycle/ledger.h"
+#include "core/plan/plan.h"
+
+namespace tutti {
+
+// The one place where state changes. It takes commands and reports from a queue, turns them into
+// events, applies and journals them, asks decide() what to do, and hands out effects once the round
+// is on disk. One thread calls start(), step() and run(); Front's methods, report() and stop() may
+// be called from any thread. The daemon and the simulator run this same class.
+class Controller : public Front, public ReportSink {
+ public:
+  Controller(Store& store, Executor& executor, Clock& clock, Publisher& publisher);
+
+  // Recovers what the store remembers and asks the executor what still runs.
+  Result<void> start();
+  // One round: everything queued so far. Returns when to call it again though nothing is queued;
+  // zero: never.
+  TimePoint step();
+  // Steps until stop(), sleeping while there is nothing to do.
+  void run();
+  void stop();
+
+  const Ledger& ledger() const { return ledger_; }
+
+  void report(std::vector<Report> reports) override;
+  void submit(std::vector<JobSpec> specs, bool dry_run, Reply<Submitted> reply) override;
+  void cancel(std::vector<Selection> selections, Reply<Changed> reply) override;
+  void cancel_all(Reply<Changed> reply) override;
+  void retry(Selection selection, Reply<Changed> reply) override;
+  void explain(JobId job, std::uint32_t task, Reply<Explanation> reply) override;
+  void status(Reply<Status> reply) override;
+  void set_node_state(std::string node, Node::State state, std::string reason,
+                      Reply<Node> reply) override;
+
+ private:
+  // Something to do on the controller's thread.
+  using Work = std::function<void()>;
+  void post(Work work);
+  // Queues `handle` and answers with its result once the round is on disk, or with the round's error.
+  template <typename T>
+  void command(std::function<Result<T>()> handle, Reply<T> reply);
+
+  Result<void> reload();
+  void record(EventBody body);
+  Result<Submitted> accept(std::vector<JobSpec> specs, bool dry_run);
+  Result<void> check(JobSpec& spec) const;
+  Result<JobFacts> accept_facts(JobId id, const JobSpec& spec);
+  Result<Changed> accept_cancel(const std::vector<Selection>& selections);
+  std::uint64_t cancel_one(const Selection& selection);
+  Result<Changed> accept_retry(const Selection& selection);
+  Result<Explanation> accept_explain(JobId job, std::uint32_t task);
+  Result<Node> accept_node_state(const std::string& name, Node::State state,
+                                 const std::string& reason);
+  Status current_status() const;
+
+  void take(const std::vector<Report>& reports);
+  void take_one(const AttemptStarted& started);
+  void take_one(const AttemptEnded& ended);
+  void take_one(const NodeChanged& changed);
+  void take_one(const NodeStateChanged& changed);
+  void take_one(const Inventory& inventory);
+
+  void schedule();
+  void apply_plan(const Plan& plan);
+  void place(const Start& start);
+  void order_start(const AttemptPlaced& placed);
+  void recall(LaneId lane);
+  void finish_round();
+  void fail_round(const Error& error);
+
+  Store& store_;
+  Executor& executor_;
+  Clock& clock_;
+  Publisher& publisher_;
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::vector<Work> inbox_;  // guarded by mutex_
+  std::vector<Report> reports_;  // guarded by mutex_
+  bool stopping_ = false;        // guarded by mutex_
+
+  Ledger ledger_;
+  Launches launches_;
+  std::uint64_t next_job_ = 1;
+  TimePoint now_;
+  Round round_;
+  Changes changes_;
+  std::vector<Effect> effects_;
+  std::vector<AttemptId> ended_;
+  std::vector<std::function<void(const Error*)>> replies_;
+  std::set<AttemptId> recalled_;  // asked back, answer outstanding
+  TimePoint wake_at_;
+  Duration last_pass_;
+  std::uint64_t rounds_ = 0;
+  // Why nothing can be written at present; empty: all is well.
+  std::string trouble_;
+  ErrorCode trouble_code_ = ErrorCode::kUnavailable;
+};
+
+}  // namespace tutti

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/result.h"
+#include "core/lifecycle/event.h"
+#include "core/model/ids.h"
+#include "core/model/job_spec.h"
+#include "core/model/node.h"
+#include "core/model/outcome.h"
+#include "core/spec/launch.h"
+
+namespace tutti {
+
+// Effects are orders to an executor.
+struct StartAttempt {
+  AttemptId attempt;
+  LaneId lane;
+  bool staged = false;
+  Allocation allocation;
+  std::shared_ptr<const LaunchContext> context;
+  Launch launch;
+};
+// SIGTERM, the grace period, SIGKILL; to everything the attempt started. A staged attempt is taken
+// out of its lane. Either way one AttemptEnded follows.
+struct StopAttempt {
+  AttemptId attempt;
+  NodeId node;
+  Ending cause = Ending::kCancelled;
+};
+// Takes back a staged attempt if it has not started: then AttemptEnded with Ending::kRecalled
+// follows. If it has started, nothing follows but its own reports.
+struct RecallAttempt {
+  AttemptId attempt;
+  NodeId node;
+};
+using Effect = std::variant<StartAttempt, StopAttempt, RecallAttempt>;
+
+// What an executor found when it was asked after a restart: see Executor::attach.
+struct Inventory {
+  std::vector<NodeId> nodes;         // of which the list is complete
+  std::vector<AttemptId> staged;     // taken and not yet started
+  std::vector<AttemptStarted> running;
+  // True when this is the same incarnation that took earlier orders: an attempt that it does not
+  // know was then never received and may be ordered again. False: it is lost.
+  bool same_incarnation = false;
+};
+
+// Reports are what executors tell the controller.
+using Report = std::variant<AttemptStarted, AttemptEnded, NodeChanged, NodeStateChanged, Inventory>;
+
+// Where adapters put their reports. Safe to call from any thread; never blocks for long.
+class ReportSink {
+ public:
+  virtual ~ReportSink() = default;
+  virtual void report(std::vector<Report> reports) = 0;
+};
+
+// Port: whatever runs attempts on one or more nodes (this machine, SSH, Slurm, …). The controller
+// thread calls it; reports come back through the sink from any thread. Methods must not block on the
+// network or on a child process.
+class Executor {
+ public:
+  virtual ~Executor() = default;
+
+  // Connects to what may still be running from before, and reports NodeChanged for every node and
+  // then one Inventory. `known` are the attempts that the ledger holds active on its nodes.
+  virtual Result<void> attach(std::span<const AttemptId> known, ReportSink& sink) = 0;
+
+  // Carries out orders, in order. Every StartAttempt is answered by exactly one AttemptEnded, even
+  // when it could not be started.
+  virtual void order(std::vector<Effect> effects) = 0;
+
+  // Everything reported up to now is on disk: results may be forgotten.
+  virtual void journalled(std::span<const AttemptId> ended) = 0;
+};
+
+}  // namespace tutti

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "control/store.h"
+#include "core/model/ids.h"
+#include "core/model/job_spec.h"
+#include "core/model/node.h"
+#include "core/plan/reason.h"
+
+namespace tutti {
+
+// Commands are users' wishes. Every call returns at once, from any thread; the reply is called later
+// on the controller's thread, exactly once, and only after everything it acknowledges is on disk.
+template <typename T>
+using Reply = std::function<void(Result<T>)>;
+
+// Which tasks of a job are meant; no task means all of them (cancel) or all that did not succeed
+// (retry).
+struct Selection {
+  JobId job;
+  std::vector<std::uint32_t> tasks;
+};
+
+// How a submission fared, or for a dry run how it would fare.
+struct Submitted {
+  std::vector<JobId> jobs;
+  std::vector<Explanation> explanations;  // of a dry run, one for each spec
+};
+
+// What a cancel or retry did.
+struct Changed {
+  std::uint64_t tasks = 0;         // how many tasks were affected
+  std::vector<JobId> jobs;         // the jobs that had such tasks
+};
+
+// The live side of `status`: what only the controller knows.
+struct Status {
+  std::uint64_t queued = 0;  // tasks
+  std::uint64_t placed = 0;
+  std::uint64_t running = 0;
+  std::vector<Node> nodes;  // with what is free now
+  Duration last_pass;       // time that the last decide() took
+  std::uint64_t rounds = 0;
+};
+
+// What the API can ask of the controller.
+class Front {
+ public:
+  virtual ~Front() = default;
+  virtual void submit(std::vector<JobSpec> specs, bool dry_run, Reply<Submitted> reply) = 0;
+  virtual void cancel(std::vector<Selection> selections, Reply<Changed> reply) = 0;
+  virtual void cancel_all(Reply<Changed> reply) = 0;
+  virtual void retry(Selection selection, Reply<Changed> reply) = 0;
+  // `task`: an index, or kAnyTask for the job's first waiting one.
+  static constexpr std::uint32_t kAnyTask = UINT32_MAX;
+  virtual void explain(JobId job, std::uint32_t task, Reply<Explanation> reply) = 0;
+  virtual void status(Reply<Status> reply) = 0;
+  virtual void set_node_state(std::string node, Node::State state, std::string reason,
+                              Reply<Node> reply) = 0;
+};
+
+// Port: told what a round changed, after it is on disk. Called on the controller's thread; must not
+// block.
+class Publisher {
+ public:
+  virtual ~Publisher() = default;
+  virtual void published(const Round& round) = 0;
+};
+
+// Port: time. The daemon's is the system's; the simulator's is virtual.
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  virtual TimePoint now() = 0;
+};
+
+}  // namespace tutti

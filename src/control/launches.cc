@@ -1,0 +1,70 @@
+#include "control/launches.h"
+
+#include <utility>
+
+namespace tutti {
+namespace {
+
+constexpr std::size_t kMostKept = 64;
+constexpr std::uint32_t kLinesAtOnce = 1000;
+
+}  // namespace
+
+const JobSpec& Launches::remember(JobId job, JobSpec spec) {
+  return submitted_.insert_or_assign(job, std::move(spec)).first->second;
+}
+
+void Launches::committed() { submitted_.clear(); }
+
+Result<Launches::Kept*> Launches::kept(JobId job) {
+  if (const auto it = kept_.find(job); it != kept_.end()) {
+    recent_.splice(recent_.begin(), recent_, it->second.recency);
+    return &it->second;
+  }
+  Kept fresh;
+  if (const auto it = submitted_.find(job); it != submitted_.end()) {
+    // Its lines may be many: they stay where they are until they are committed.
+    std::vector<std::string> lines = std::move(it->second.lines);
+    fresh.spec = it->second;
+    it->second.lines = std::move(lines);
+  } else {
+    Result<JobSpec> loaded = store_.load_spec(job);
+    if (!loaded) return loaded.error();
+    fresh.spec = std::move(*loaded);
+  }
+  fresh.context = std::make_shared<const LaunchContext>(context_of(job, fresh.spec));
+  if (kept_.size() == kMostKept) {
+    kept_.erase(recent_.back());
+    recent_.pop_back();
+  }
+  recent_.push_front(job);
+  fresh.recency = recent_.begin();
+  return &kept_.emplace(job, std::move(fresh)).first->second;
+}
+
+Result<std::string> Launches::line(JobId job, Kept& kept, std::uint32_t index) {
+  if (kept.spec.tasks.shape != TaskSet::Shape::kBatch) return std::string();
+  if (const auto it = submitted_.find(job); it != submitted_.end())
+    return it->second.lines.at(index);
+  if (index < kept.first_line || index >= kept.first_line + kept.lines.size()) {
+    Result<std::vector<std::string>> lines = store_.load_lines(job, index, kLinesAtOnce);
+    if (!lines) return lines.error();
+    if (lines->empty())
+      return Error{ErrorCode::kCorrupt, "the command of this line is missing in the database"};
+    kept.lines = std::move(*lines);
+    kept.first_line = index;
+  }
+  return kept.lines[index - kept.first_line];
+}
+
+Result<Launches::Ready> Launches::launch(const AttemptPlaced& placed, const Node& node) {
+  const TaskId task = placed.attempt.task;
+  Result<Kept*> found = kept(task.job);
+  if (!found) return found.error();
+  Result<std::string> text = line(task.job, **found, task.index);
+  if (!text) return text.error();
+  return Ready{(*found)->context, launch_of(task.job, (*found)->spec, placed.attempt, *text,
+                                            placed.allocation, node)};
+}
+
+}  // namespace tutti

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "core/lifecycle/event.h"
+#include "core/model/ids.h"
+#include "core/model/job_spec.h"
+#include "core/model/profile.h"
+#include "core/model/record.h"
+#include "core/model/task_state.h"
+#include "core/policy/usage.h"
+
+namespace tutti {
+
+// One controller round: all of it becomes durable together, or none of it.
+struct Round {
+  std::vector<Event> events;
+  std::vector<std::pair<JobId, const JobSpec*>> submitted;
+  std::vector<JobRow> jobs;
+  std::vector<TaskRow> tasks;
+  std::vector<std::pair<std::string, Profile>> profiles;        // by kind
+  std::vector<UsageRecord> usage;
+};
+
+// Everything needed to build the ledger again.
+struct Recovered {
+  std::uint64_t next_job = 1;
+  std::uint64_t next_lane = 1;
+  struct UnfinishedJob {
+    JobRow row;
+    JobFacts facts;
+    std::vector<TaskRow> tasks;
+  };
+  std::vector<UnfinishedJob> jobs;  // by id
+  // Final states of finished jobs that unfinished ones wait for.
+  std::vector<std::pair<JobId, TaskState>> finished_dependencies;
+  std::vector<Node> nodes;
+  std::vector<std::pair<std::string, Profile>> profiles;
+  std::vector<UsageRecord> usage;
+};
+
+// Port: what the controller needs of durable storage. Called from the controller thread only.
+class Store {
+ public:
+  virtual ~Store() = default;
+
+  // Writes a round and returns when it is on disk.
+  virtual Result<void> commit(const Round& round) = 0;
+  virtual Result<Recovered> recover() = 0;
+
+  // A job's spec without its lines.
+  virtual Result<JobSpec> load_spec(JobId job) = 0;
+  // Lines [first, first + count) of a batch.
+  virtual Result<std::vector<std::string>> load_lines(JobId job, std::uint32_t first,
+                                                      std::uint32_t count) = 0;
+  // The final state of a finished job; kNotFound for one that never was, and for one that has not
+  // finished its state so far.
+  virtual Result<JobRow> load_job(JobId job) = 0;
+  // The rows that a finished job's tasks have, so that it can be retried.
+  virtual Result<std::vector<TaskRow>> load_tasks(JobId job) = 0;
+};
+
+}  // namespace tutti

@@ -1,0 +1,403 @@
+#include "core/lifecycle/ledger.h"
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+
+#include "base/check.h"
+
+namespace tutti {
+namespace {
+
+constexpr Duration kLongestBackoff = seconds(600);
+
+Duration backoff_after(const RetryRule& rule, std::uint32_t retries_used) {
+  Duration wait = rule.backoff;
+  for (std::uint32_t i = 1; i < retries_used && wait < kLongestBackoff; ++i) wait = wait * 2;
+  return std::min(wait, kLongestBackoff);
+}
+
+bool met(Dependency::When when, TaskState state) {
+  switch (when) {
+    case Dependency::When::kSuccess:
+      return state == TaskState::kSucceeded;
+    case Dependency::When::kFailure:
+      return state == TaskState::kFailed;
+    case Dependency::When::kAny:
+      return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void Ledger::apply(const Event& event, Changes& changes) {
+  std::visit([&](const auto& body) { on(body, event.at, changes); }, event.body);
+}
+
+void Ledger::on(const JobSubmitted& body, TimePoint at, Changes& changes) {
+  TUTTI_CHECK(!jobs_.contains(body.facts.id));
+  Job& job = insert_job(body.facts, at);
+  relist(job);
+  changes.jobs.insert(job.id);
+}
+
+void Ledger::on(const CancelRequested& body, TimePoint at, Changes& changes) {
+  Job& job = job_at(body.job);
+  changes.jobs.insert(job.id);
+  if (body.tasks.empty()) {
+    end_all_queued(job, TaskState::kCancelled, changes);
+  } else {
+    for (const std::uint32_t index : body.tasks)
+      end_queued(job, index, TaskState::kCancelled, changes);
+  }
+  relist(job);
+  finish_if_done(job, at, changes);
+}
+
+void Ledger::on(const RetryRequested& body, TimePoint /*at*/, Changes& changes) {
+  Job& job = job_at(body.job);
+  changes.jobs.insert(job.id);
+  job.finished_at = TimePoint();
+  job.exit_status = 0;
+  const auto requeue = [&](std::uint32_t index) {
+    touch(job, index);
+    if (!is_final(job.slots[index].state) || job.slots[index].state == TaskState::kSucceeded)
+      return;
+    job.slots[index].retries_used = 0;
+    set_state(job, index, TaskState::kQueued);
+    job.again.push_back(index);
+    changes.tasks.push_back(task_row(job, index, nullptr));
+  };
+  if (body.tasks.empty()) {
+    for (std::uint32_t index = 0; index < job.slots.size(); ++index) requeue(index);
+    // Untouched tasks need no rows: they become queued again together.
+    const TaskState ended = job.rest;
+    job.rest = TaskState::kQueued;
+    if (is_final(ended)) {
+      const auto untouched = static_cast<std::uint32_t>(job.tasks.count - job.slots.size());
+      job.counts[ended] -= untouched;
+      job.counts[TaskState::kQueued] += untouched;
+      totals_[ended] -= untouched;
+      totals_[TaskState::kQueued] += untouched;
+      job.next_fresh = static_cast<std::uint32_t>(job.slots.size());
+    }
+  } else {
+    for (const std::uint32_t index : body.tasks) requeue(index);
+  }
+  std::sort(job.again.begin(), job.again.end(), std::greater<>());
+  relist(job);
+}
+
+void Ledger::on(const AttemptPlaced& body, TimePoint at, Changes& changes) {
+  Job& job = job_at(body.attempt.task.job);
+  const std::uint32_t index = body.attempt.task.index;
+  TUTTI_CHECK(job.state_of(index) == TaskState::kQueued);
+  if (!job.again.empty() && job.again.back() == index)
+    job.again.pop_back();
+  else
+    job.next_fresh = std::max(job.next_fresh, index + 1);
+  touch(job, index);
+  job.slots[index].attempts = body.attempt.number;
+  set_state(job, index, TaskState::kPlaced);
+
+  const ActiveAttempt attempt{.id = body.attempt,
+                              .lane = body.lane,
+                              .allocation = body.allocation,
+                              .staged = body.staged,
+                              .placed_at = at};
+  hold(attempt, groups_[job.group].key.request);
+  changes.jobs.insert(job.id);
+  changes.tasks.push_back(task_row(job, index, &attempt));
+  active_[body.attempt.task] = attempt;
+  relist(job);
+}
+
+void Ledger::on(const AttemptStarted& body, TimePoint /*at*/, Changes& changes) {
+  Job& job = job_at(body.attempt.task.job);
+  ActiveAttempt& attempt = active_.at(body.attempt.task);
+  TUTTI_CHECK(attempt.id == body.attempt);
+  attempt.started_at = body.started_at;
+  attempt.pid = body.pid;
+  if (attempt.staged) {
+    attempt.staged = false;
+    --lanes_.at(attempt.lane).staged;
+  }
+  if (!job.started_at) job.started_at = body.started_at;
+  set_state(job, body.attempt.task.index, TaskState::kRunning);
+  changes.jobs.insert(job.id);
+  changes.tasks.push_back(task_row(job, body.attempt.task.index, &attempt));
+}
+
+void Ledger::on(const StopOrdered& body, TimePoint /*at*/, Changes& changes) {
+  ActiveAttempt& attempt = active_.at(body.attempt.task);
+  attempt.stop_cause = body.cause;
+  const Job& job = job_at(body.attempt.task.job);
+  changes.tasks.push_back(task_row(job, body.attempt.task.index, &attempt));
+}
+
+TaskState Ledger::state_after(const Job& job, const TaskSlot& slot, const ActiveAttempt& attempt,
+                              const Outcome& outcome) const {
+  if (outcome.succeeded()) return TaskState::kSucceeded;
+  if (outcome.ending == Ending::kCancelled || attempt.stop_cause == Ending::kCancelled)
+    return TaskState::kCancelled;
+  if (outcome.ending == Ending::kRecalled || outcome.ending == Ending::kPreempted)
+    return TaskState::kQueued;
+  return slot.retries_used < job.retry.max ? TaskState::kQueued : TaskState::kFailed;
+}
+
+void Ledger::on(const AttemptEnded& body, TimePoint at, Changes& changes) {
+  Job& job = job_at(body.attempt.task.job);
+  const std::uint32_t index = body.attempt.task.index;
+  const auto it = active_.find(body.attempt.task);
+  TUTTI_CHECK(it != active_.end() && it->second.id == body.attempt);
+  ActiveAttempt attempt = it->second;
+  active_.erase(it);
+  if (body.started_at) attempt.started_at = body.started_at;
+  if (attempt.started_at && !job.started_at) job.started_at = attempt.started_at;
+  leave_lane(attempt, body.released);
+  held_[groups_[job.group].key.account] -= attempt.allocation.cpus;
+  account_for(job, body, changes);
+
+  TaskSlot& slot = job.slots[index];
+  const TaskState next = state_after(job, slot, attempt, body.outcome);
+  TimePoint not_before;
+  if (body.outcome.ending == Ending::kRecalled) --slot.attempts;
+  if (next == TaskState::kQueued) {
+    if (body.outcome.ending != Ending::kRecalled && body.outcome.ending != Ending::kPreempted) {
+      ++slot.retries_used;
+      not_before = at + backoff_after(job.retry, slot.retries_used);
+      back_off(job, body.attempt.task, not_before);
+    } else {
+      queue_again(job, index);
+    }
+  }
+  if (next == TaskState::kFailed && job.exit_status == 0)
+    job.exit_status = exit_status(body.outcome);
+  set_state(job, index, next);
+
+  TaskRow row = task_row(job, index, &attempt);
+  row.ended_at = body.ended_at;
+  row.not_before = not_before;
+  row.outcome = body.outcome;
+  changes.tasks.push_back(std::move(row));
+  changes.jobs.insert(job.id);
+  relist(job);
+  finish_if_done(job, at, changes);
+}
+
+void Ledger::on(const NodeChanged& body, TimePoint /*at*/, Changes& /*changes*/) {
+  if (body.node.id.value > nodes_.size()) {
+    restore_node(body.node);
+    return;
+  }
+  Node& node = node_at(body.node.id);
+  const Node before = node;
+  node = body.node;
+  // What is held stays held, also when the node became smaller than that.
+  node.free_cpus = node.cpus - (before.cpus - before.free_cpus);
+  node.free_memory = node.memory - (before.memory - before.free_memory);
+  for (std::size_t i = 0; i < node.devices.size() && i < before.devices.size(); ++i) {
+    node.devices[i].reserved_memory = before.devices[i].reserved_memory;
+    node.devices[i].reserved_share = before.devices[i].reserved_share;
+    node.devices[i].holders = before.devices[i].holders;
+  }
+}
+
+void Ledger::on(const NodeStateChanged& body, TimePoint /*at*/, Changes& /*changes*/) {
+  Node& node = node_at(body.node);
+  node.state = body.state;
+  node.state_reason = body.reason;
+}
+
+// ---- tasks of a job ------------------------------------------------------------------------------
+
+void Ledger::touch(Job& job, std::uint32_t index) {
+  TUTTI_CHECK(index < job.tasks.count);
+  if (index >= job.slots.size()) job.slots.resize(index + 1, TaskSlot{.state = job.rest});
+}
+
+void Ledger::set_state(Job& job, std::uint32_t index, TaskState state) {
+  TaskState& current = job.slots[index].state;
+  --job.counts[current];
+  --totals_[current];
+  current = state;
+  ++job.counts[state];
+  ++totals_[state];
+}
+
+// Brings the group's view of the job up to date: whether it is ready, and with how many tasks.
+void Ledger::relist(Job& job) {
+  while (job.next_fresh < job.slots.size() &&
+         (job.slots[job.next_fresh].state != TaskState::kQueued ||
+          job.slots[job.next_fresh].attempts > 0))
+    ++job.next_fresh;
+
+  std::uint64_t ready = 0;
+  if (job.after.empty() && !job.finished_at) {
+    ready = job.counts[TaskState::kQueued] - job.backing_off;
+    if (job.tasks.max_parallel > 0) {
+      const std::uint32_t active = job.counts.active();
+      const std::uint32_t room =
+          job.tasks.max_parallel > active ? job.tasks.max_parallel - active : 0;
+      ready = std::min<std::uint64_t>(ready, room);
+    }
+  }
+  Group& group = groups_[job.group];
+  group.ready_tasks += ready;
+  group.ready_tasks -= job.listed;
+  if (ready > 0 && job.listed == 0) group.ready.insert(job.id);
+  if (ready == 0 && job.listed > 0) group.ready.erase(job.id);
+  job.listed = static_cast<std::uint32_t>(ready);
+}
+
+void Ledger::end_queued(Job& job, std::uint32_t index, TaskState state, Changes& changes) {
+  if (job.state_of(index) != TaskState::kQueued) return;
+  touch(job, index);
+  end_back_off(job, {job.id, index});
+  std::erase(job.again, index);
+  set_state(job, index, state);
+  changes.tasks.push_back(task_row(job, index, nullptr));
+}
+
+void Ledger::end_all_queued(Job& job, TaskState state, Changes& changes) {
+  job.again.clear();
+  for (std::uint32_t index = 0; index < job.slots.size(); ++index)
+    end_queued(job, index, state, changes);
+  end_untouched(job, state);
+}
+
+void Ledger::end_untouched(Job& job, TaskState state) {
+  if (job.rest != TaskState::kQueued) return;
+  const auto untouched = static_cast<std::uint32_t>(job.tasks.count - job.slots.size());
+  job.rest = state;
+  job.counts[TaskState::kQueued] -= untouched;
+  job.counts[state] += untouched;
+  totals_[TaskState::kQueued] -= untouched;
+  totals_[state] += untouched;
+}
+
+void Ledger::finish_if_done(Job& job, TimePoint at, Changes& changes) {
+  if (job.finished_at || job.counts.unfinished() > 0) return;
+  job.finished_at = at;
+  if (job.exit_status == 0 && job_state(job.counts) != TaskState::kSucceeded) {
+    const Outcome cancelled{.ending = Ending::kCancelled};
+    const Outcome skipped{.ending = Ending::kLost};
+    job.exit_status =
+        exit_status(job.counts[TaskState::kCancelled] > 0 ? cancelled : skipped);
+  }
+  changes.jobs.insert(job.id);
+  resolve_waiters(job.id, job_state(job.counts), at, changes);
+}
+
+void Ledger::resolve_waiters(JobId finished, TaskState state, TimePoint at, Changes& changes) {
+  const auto it = waiters_.find(finished);
+  if (it == waiters_.end()) return;
+  const std::vector<JobId> waiters = std::move(it->second);
+  waiters_.erase(it);
+  for (const JobId id : waiters) {
+    const auto found = jobs_.find(id);
+    if (found == jobs_.end() || found->second.finished_at) continue;
+    Job& job = found->second;
+    bool all_met = true;
+    std::erase_if(job.after, [&](const Dependency& dependency) {
+      if (dependency.job != finished) return false;
+      all_met = all_met && met(dependency.when, state);
+      return true;
+    });
+    changes.jobs.insert(job.id);
+    if (!all_met) end_all_queued(job, TaskState::kSkipped, changes);
+    relist(job);
+    finish_if_done(job, at, changes);
+  }
+}
+
+// ---- lanes, use and profiles ---------------------------------------------------------------------
+
+void Ledger::hold(const ActiveAttempt& attempt, const Request& request) {
+  Lane& lane = lanes_[attempt.lane];
+  if (lane.active == 0) {
+    lane = Lane{.id = attempt.lane, .node = attempt.allocation.node, .request = request};
+    next_lane_ = std::max(next_lane_, attempt.lane.value + 1);
+    if (request.devices.count == 0) shared_lanes_[{lane.node, request}] = lane.id;
+  }
+  ++lane.active;
+  if (attempt.staged) {
+    ++lane.staged;
+  } else {
+    ++lane.width;
+    reserve(node_at(attempt.allocation.node), request, attempt.allocation);
+  }
+  const Job& job = job_at(attempt.id.task.job);
+  held_[groups_[job.group].key.account] += attempt.allocation.cpus;
+}
+
+void Ledger::leave_lane(const ActiveAttempt& attempt, bool released) {
+  Lane& lane = lanes_.at(attempt.lane);
+  Node& node = node_at(lane.node);
+  --lane.active;
+  if (attempt.staged) --lane.staged;
+  // A lane without attempts holds nothing, whatever its executor said while it died.
+  const std::uint32_t freed = lane.active == 0 ? lane.width : (released && lane.width > 0 ? 1 : 0);
+  for (std::uint32_t i = 0; i < freed; ++i) release(node, lane.request, attempt.allocation);
+  lane.width -= freed;
+  if (lane.active > 0) return;
+  if (const auto it = shared_lanes_.find({lane.node, lane.request});
+      it != shared_lanes_.end() && it->second == lane.id)
+    shared_lanes_.erase(it);
+  lanes_.erase(lane.id);
+}
+
+void Ledger::account_for(const Job& job, const AttemptEnded& body, Changes& changes) {
+  if (!body.started_at) return;
+  const Duration ran = std::max(body.ended_at - body.started_at, Duration(0));
+  const GroupKey& key = groups_[job.group].key;
+  const double cpu_seconds = static_cast<double>(ran.value) * 1e-6 *
+                             static_cast<double>(key.request.cpus.value) * 1e-3;
+  usage_.charge(key.account, cpu_seconds, body.ended_at);
+  changes.accounts.insert(key.account);
+  if (body.outcome.ending != Ending::kExited) return;
+  profiles_[key.kind].add(ran, body.outcome.peak_memory);
+  changes.kinds.insert(key.kind);
+}
+
+// ---- time ----------------------------------------------------------------------------------------
+
+void Ledger::back_off(Job& job, TaskId task, TimePoint until) {
+  backoffs_.emplace(until, task);
+  backoff_of_[task] = until;
+  ++job.backing_off;
+}
+
+void Ledger::end_back_off(Job& job, TaskId task) {
+  const auto it = backoff_of_.find(task);
+  if (it == backoff_of_.end()) return;
+  backoffs_.erase({it->second, task});
+  backoff_of_.erase(it);
+  --job.backing_off;
+}
+
+// A task keeps its place by index: failing made it no younger.
+void Ledger::queue_again(Job& job, std::uint32_t index) {
+  job.again.insert(std::lower_bound(job.again.begin(), job.again.end(), index, std::greater<>()),
+                   index);
+}
+
+bool Ledger::advance(TimePoint now) {
+  bool any = false;
+  while (!backoffs_.empty() && backoffs_.begin()->first <= now) {
+    const TaskId task = backoffs_.begin()->second;
+    Job& job = job_at(task.job);
+    end_back_off(job, task);
+    queue_again(job, task.index);
+    relist(job);
+    any = true;
+  }
+  return any;
+}
+
+TimePoint Ledger::next_due() const {
+  return backoffs_.empty() ? TimePoint() : backoffs_.begin()->first;
+}
+
+}  // namespace tutti

@@ -1,0 +1,212 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/units.h"
+#include "core/lifecycle/event.h"
+#include "core/model/ids.h"
+#include "core/model/node.h"
+#include "core/model/profile.h"
+#include "core/model/record.h"
+#include "core/model/request.h"
+#include "core/model/task_state.h"
+#include "core/policy/usage.h"
+
+namespace tutti {
+
+// What the scheduler cannot tell apart: tasks with equal request, account, priority, time limit and
+// kind. A million queued tasks cost what their groups cost.
+struct GroupKey {
+  Request request;
+  Account account;
+  std::int32_t priority = 0;
+  Duration time_limit;
+  std::string kind;
+  auto operator<=>(const GroupKey&) const = default;
+};
+
+// The pending tasks of one GroupKey. Jobs are taken oldest first.
+struct Group {
+  GroupKey key;
+  std::set<JobId> ready;         // jobs that have a task which could start now
+  std::uint64_t ready_tasks = 0;  // of all of them together
+  std::uint32_t jobs = 0;  // jobs in the ledger that belong here; zero: free for another key
+};
+
+// One task's place in its job.
+struct TaskSlot {
+  TaskState state = TaskState::kQueued;
+  std::uint16_t retries_used = 0;
+  std::uint32_t attempts = 0;
+};
+
+// A live job. Its tasks from `slots.size()` on were never touched and are in state `rest`.
+struct Job {
+  JobId id;
+  std::uint32_t group = 0;
+  TaskSet tasks;
+  RetryRule retry;
+  std::vector<Dependency> after;  // those that have not been met yet
+  TimePoint submitted_at;
+  TimePoint started_at;
+  TimePoint finished_at;
+  TaskCounts counts;
+  TaskState rest = TaskState::kQueued;
+  int exit_status = 0;
+  std::uint32_t next_fresh = 0;      // no untouched queued task lies before this index
+  std::vector<std::uint32_t> again;  // touched tasks that are ready to run once more; descending
+  std::uint32_t backing_off = 0;     // queued tasks whose back-off is not over
+  std::uint32_t listed = 0;          // how many tasks its group counts as ready
+  std::vector<TaskSlot> slots;
+
+  TaskState state_of(std::uint32_t index) const {
+    return index < slots.size() ? slots[index].state : rest;
+  }
+};
+
+// An attempt that holds or will inherit resources.
+struct ActiveAttempt {
+  AttemptId id;
+  LaneId lane;
+  Allocation allocation;
+  bool staged = false;  // placed behind others of its lane and not known to have started
+  TimePoint placed_at;
+  TimePoint started_at;
+  std::int64_t pid = 0;
+  Ending stop_cause = Ending::kExited;  // kExited: no stop was ordered
+};
+
+// A pool of equal allocations on one node, with a first-in-first-out backlog. Its executor starts
+// the next staged attempt by itself when one ends, so that a batch of very short tasks does not wait
+// for the scheduler between two of them. Attempts with devices have a lane of their own.
+struct Lane {
+  LaneId id;
+  NodeId node;
+  Request request;
+  std::uint32_t width = 0;   // allocations held
+  std::uint32_t active = 0;  // attempts, staged ones included
+  std::uint32_t staged = 0;
+};
+
+// What an event changed, for the store: rows as they are afterwards.
+struct Changes {
+  std::vector<TaskRow> tasks;
+  std::set<JobId> jobs;
+  std::set<std::string> kinds;
+  std::set<Account> accounts;
+};
+
+// All live jobs, attempts, nodes and what they hold: the only mutable state of the scheduler. It
+// changes by events alone, deterministically, and knows no clock: replaying the journal gives the
+// same ledger. Owned by the controller; not thread-safe. It decides nothing.
+class Ledger {
+ public:
+  // `event` must be possible in this state: accept.h and decide() make only such events, reports of
+  // executors are filtered by is_current(). Anything else is a bug.
+  void apply(const Event& event, Changes& changes);
+
+  // Lets back-offs that are over by `now` end. Returns true if a task became ready.
+  bool advance(TimePoint now);
+  // When advance() will next have something to do; zero: never.
+  TimePoint next_due() const;
+
+  // Forgets finished jobs. Nothing refers to them any more but the store.
+  void retire(const std::set<JobId>& jobs);
+
+  // For recovery: puts back what the store remembers, before any event.
+  void restore_node(const Node& node);
+  void restore_job(const JobRow& row, const JobFacts& facts, const std::vector<TaskRow>& tasks);
+  void restore_profile(const std::string& kind, const Profile& profile);
+  void restore_usage(const UsageRecord& record);
+  void restore_next_lane(std::uint64_t next_lane);
+
+  const Job* find_job(JobId id) const;
+  const ActiveAttempt* find_active(TaskId task) const;
+  const Node* find_node(NodeId id) const;
+  const Node* find_node(const std::string& name) const;
+  const Lane* find_lane(LaneId id) const;
+  // Whether a report about this attempt is about the task's present one.
+  bool is_current(AttemptId attempt) const;
+
+  // The lane that attempts without devices use for this request on this node: an existing one, or a
+  // new number.
+  LaneId lane_for(NodeId node, const Request& request) const;
+  LaneId new_lane() const { return LaneId(next_lane_); }
+
+  // The next task of a group, oldest job first; nothing when the group has none ready.
+  std::optional<TaskId> next_ready(std::uint32_t group) const;
+  std::uint32_t attempts_of(TaskId task) const;
+  TimePoint not_before(TaskId task) const;
+
+  JobRow row(const Job& job) const;
+  const Group& group(std::uint32_t index) const { return groups_[index]; }
+  const std::vector<Group>& groups() const { return groups_; }
+  const std::vector<Node>& nodes() const { return nodes_; }
+  const std::map<LaneId, Lane>& lanes() const { return lanes_; }
+  const std::unordered_map<TaskId, ActiveAttempt>& active() const { return active_; }
+  const std::unordered_map<JobId, Job>& jobs() const { return jobs_; }
+  const Usage& usage() const { return usage_; }
+  const Profile* profile(const std::string& kind) const;
+  // CPUs that an account's active attempts hold.
+  MilliCpu held_cpus(const Account& account) const;
+  TaskCounts totals() const { return totals_; }
+
+ private:
+  void on(const JobSubmitted& body, TimePoint at, Changes& changes);
+  void on(const CancelRequested& body, TimePoint at, Changes& changes);
+  void on(const RetryRequested& body, TimePoint at, Changes& changes);
+  void on(const AttemptPlaced& body, TimePoint at, Changes& changes);
+  void on(const AttemptStarted& body, TimePoint at, Changes& changes);
+  void on(const StopOrdered& body, TimePoint at, Changes& changes);
+  void on(const AttemptEnded& body, TimePoint at, Changes& changes);
+  void on(const NodeChanged& body, TimePoint at, Changes& changes);
+  void on(const NodeStateChanged& body, TimePoint at, Changes& changes);
+
+  std::uint32_t group_for(const JobFacts& facts);
+  Job& insert_job(const JobFacts& facts, TimePoint submitted_at);
+  void hold(const ActiveAttempt& attempt, const Request& request);
+  void set_state(Job& job, std::uint32_t index, TaskState state);
+  void touch(Job& job, std::uint32_t index);
+  void relist(Job& job);
+  void back_off(Job& job, TaskId task, TimePoint until);
+  void end_back_off(Job& job, TaskId task);
+  void queue_again(Job& job, std::uint32_t index);
+  void finish_if_done(Job& job, TimePoint at, Changes& changes);
+  void resolve_waiters(JobId finished, TaskState state, TimePoint at, Changes& changes);
+  void end_untouched(Job& job, TaskState state);
+  void end_queued(Job& job, std::uint32_t index, TaskState state, Changes& changes);
+  void end_all_queued(Job& job, TaskState state, Changes& changes);
+  void leave_lane(const ActiveAttempt& attempt, bool released);
+  void account_for(const Job& job, const AttemptEnded& body, Changes& changes);
+  TaskState state_after(const Job& job, const TaskSlot& slot, const ActiveAttempt& attempt,
+                        const Outcome& outcome) const;
+  TaskRow task_row(const Job& job, std::uint32_t index, const ActiveAttempt* attempt) const;
+  Job& job_at(JobId id);
+  Node& node_at(NodeId id);
+
+  std::unordered_map<JobId, Job> jobs_;
+  std::unordered_map<TaskId, ActiveAttempt> active_;
+  std::unordered_map<JobId, std::vector<JobId>> waiters_;  // who waits for that job
+  std::set<std::pair<TimePoint, TaskId>> backoffs_;
+  std::map<TaskId, TimePoint> backoff_of_;
+  std::vector<Group> groups_;
+  std::map<GroupKey, std::uint32_t> group_of_;
+  std::vector<std::uint32_t> free_groups_;
+  std::vector<Node> nodes_;  // node n at n - 1
+  std::map<LaneId, Lane> lanes_;
+  std::map<std::pair<NodeId, Request>, LaneId> shared_lanes_;
+  std::uint64_t next_lane_ = 1;
+  std::map<std::string, Profile> profiles_;
+  Usage usage_;
+  std::map<Account, MilliCpu> held_;
+  TaskCounts totals_;
+};
+
+}  // namespace tutti

@@ -1,0 +1,53 @@
+#include "core/plan/decide.h"
+
+#include <vector>
+
+#include "core/policy/backfill.h"
+#include "core/policy/fair_order.h"
+#include "core/policy/lookahead.h"
+#include "core/policy/workspace.h"
+
+namespace tutti {
+namespace {
+
+// What others take of the reserved node beside the head is gone from the spare.
+void charge(std::optional<Reservation>& reservation, const Request& request,
+            const Allocation& allocation, TimePoint bounded_end) {
+  if (!reservation || reservation->node != allocation.node) return;
+  if (bounded_end && reservation->at && bounded_end <= reservation->at) return;
+  reservation->spare_cpus -= request.cpus;
+  reservation->spare_memory -= request.memory;
+}
+
+}  // namespace
+
+Plan decide(const Snapshot& snapshot) {
+  Plan plan;
+  FairOrder order(snapshot);
+  Workspace workspace(snapshot.nodes);
+  std::vector<std::size_t> blocked;
+  std::vector<std::uint64_t> taken(snapshot.groups.size());
+
+  while (const auto position = order.next()) {
+    const GroupView& view = snapshot.groups[*position];
+    const Request& request = view.key->request;
+    const TimePoint bounded_end =
+        view.bound().value > 0 ? snapshot.now + view.bound() : TimePoint();
+    const auto node = workspace.find(request, plan.reservation, bounded_end);
+    if (!node) {
+      if (!plan.reservation) plan.reservation = reserve_for(view, snapshot, workspace);
+      blocked.push_back(*position);
+      order.remove(*position);
+      continue;
+    }
+    Allocation allocation = workspace.take(request, *node);
+    charge(plan.reservation, request, allocation, bounded_end);
+    plan.starts.push_back({view.group, std::move(allocation), false});
+    ++taken[*position];
+    if (!order.granted(*position) && taken[*position] < view.ready) plan.more = true;
+  }
+  if (!plan.more) look_ahead(snapshot, blocked, taken, workspace, plan);
+  return plan;
+}
+
+}  // namespace tutti

@@ -1,0 +1,230 @@
+#include "core/plan/explain.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "base/check.h"
+#include "core/plan/decide.h"
+#include "core/plan/forecast.h"
+#include "core/plan/snapshot.h"
+
+namespace tutti {
+namespace {
+
+std::int64_t free_devices(const Node& node) {
+  return std::count_if(node.devices.begin(), node.devices.end(), [](const Device& device) {
+    return device.healthy && device.holders == 0;
+  });
+}
+
+// The node that lacks least: the one to name in a reason.
+const Node* best_node(const Ledger& ledger, const Request& request) {
+  const Node* best = nullptr;
+  for (const Node& node : ledger.nodes()) {
+    if (node.state != Node::State::kUp || !could_ever_fit(node, request)) continue;
+    if (best == nullptr || fits_now(node, request) > fits_now(*best, request) ||
+        (fits_now(node, request) == fits_now(*best, request) && node.free_cpus > best->free_cpus))
+      best = &node;
+  }
+  return best;
+}
+
+void add_lacks(const Node& node, const Request& request, std::vector<Reason>& reasons) {
+  const auto lack = [&](ReasonCode code, std::int64_t wanted, std::int64_t available,
+                        std::int64_t capacity, std::string detail = {}) {
+    reasons.push_back({.code = code,
+                       .wanted = wanted,
+                       .available = std::max<std::int64_t>(available, 0),
+                       .capacity = capacity,
+                       .node = node.name,
+                       .detail = std::move(detail)});
+  };
+  if (request.cpus > node.free_cpus)
+    lack(ReasonCode::kCpus, request.cpus.value, node.free_cpus.value, node.cpus.value);
+  if (request.memory > node.free_memory)
+    lack(ReasonCode::kMemory, request.memory.value, node.free_memory.value, node.memory.value);
+  Request devices_only;
+  devices_only.cpus = MilliCpu();
+  devices_only.devices = request.devices;
+  if (!fits_now(node, devices_only) && request.devices.count > 0) {
+    const std::string& type = request.devices.type;
+    lack(ReasonCode::kDevices, request.devices.count, free_devices(node),
+         static_cast<std::int64_t>(node.devices.size()),
+         type.empty() ? std::string() : fmt::format(" of type {}", type));
+  }
+}
+
+std::string closed_nodes(const Ledger& ledger, const Request& request) {
+  std::string text;
+  for (const Node& node : ledger.nodes()) {
+    if (!could_ever_fit(node, request)) continue;
+    text += fmt::format("{}{} is {}{}", text.empty() ? "" : ", ", node.name,
+                        node_state_name(node.state),
+                        node.state_reason.empty() ? "" : " (" + node.state_reason + ")");
+  }
+  return text.empty() ? "there is no such node at present" : text;
+}
+
+// Single running jobs whose end would make the request fit, at most three, oldest first.
+void add_freeing_jobs(const Ledger& ledger, const Node& node, const Request& request,
+                      std::vector<std::string>& remedies) {
+  std::map<JobId, Node> without;
+  for (const auto& [task, attempt] : ledger.active()) {
+    if (attempt.allocation.node != node.id || attempt.staged) continue;
+    Node& later = without.try_emplace(task.job, node).first->second;
+    release(later, ledger.group(ledger.find_job(task.job)->group).key.request, attempt.allocation);
+  }
+  for (const auto& [job, later] : without) {
+    if (remedies.size() >= 3) return;
+    if (fits_now(later, request))
+      remedies.push_back(fmt::format("the end of job {} (tutti cancel {})", job.value, job.value));
+  }
+}
+
+void add_smaller_requests(const Node& node, const Request& request,
+                          std::vector<std::string>& remedies) {
+  Request smaller = request;
+  if (request.cpus > node.free_cpus && node.free_cpus.value > 0) {
+    smaller.cpus = node.free_cpus;
+    if (fits_now(node, smaller))
+      remedies.push_back(fmt::format("asking for at most --cpus {:g}",
+                                     static_cast<double>(node.free_cpus.value) / 1000.0));
+  }
+  smaller = request;
+  if (request.memory > node.free_memory && node.free_memory.value > 0) {
+    smaller.memory = node.free_memory;
+    if (fits_now(node, smaller))
+      remedies.push_back(fmt::format("asking for at most --mem {}M", node.free_memory.value));
+  }
+}
+
+std::optional<std::size_t> position_of(const Snapshot& snapshot, std::uint32_t group) {
+  for (std::size_t i = 0; i < snapshot.groups.size(); ++i) {
+    if (snapshot.groups[i].group == group) return i;
+  }
+  return std::nullopt;
+}
+
+// Ready tasks of the same group that are taken before this one.
+std::uint64_t older_in_group(const Ledger& ledger, const Job& job, std::uint32_t task) {
+  std::uint64_t older = 0;
+  for (const JobId id : ledger.group(job.group).ready) {
+    if (id >= job.id) break;
+    older += ledger.find_job(id)->listed;
+  }
+  for (const std::uint32_t index : job.again) older += index < task ? 1 : 0;
+  for (std::uint32_t index = job.next_fresh; index < std::min<std::size_t>(task, job.slots.size());
+       ++index)
+    older += job.slots[index].state == TaskState::kQueued && job.slots[index].attempts == 0 ? 1 : 0;
+  const auto untouched = static_cast<std::uint32_t>(std::max<std::size_t>(job.slots.size(), job.next_fresh));
+  return older + (task > untouched ? task - untouched : 0);
+}
+
+void explain_ready(const Ledger& ledger, const Job& job, TimePoint now, Explanation& answer) {
+  const Snapshot snapshot = snapshot_of(ledger, now);
+  const auto position = position_of(snapshot, job.group);
+  if (!position) return;
+  const Request& request = ledger.group(job.group).key.request;
+  const Ahead ahead = ahead_of(snapshot, *position, older_in_group(ledger, job, answer.task));
+  const Node* node = best_node(ledger, request);
+  if (node == nullptr) {
+    answer.reasons.push_back(
+        {.code = ReasonCode::kNodes, .detail = closed_nodes(ledger, request)});
+    answer.basis = "not known: no node takes it at present";
+    return;
+  }
+  const bool fits = fits_now(*node, request);
+  if (!fits) {
+    add_lacks(*node, request, answer.reasons);
+    add_smaller_requests(*node, request, answer.remedies);
+    add_freeing_jobs(ledger, *node, request, answer.remedies);
+  }
+  if (ahead.tasks > 0) {
+    answer.reasons.push_back(
+        {.code = ReasonCode::kBehind, .job = ahead.first, .count = ahead.tasks});
+    // Being first helps only if being first is all it lacks.
+    if (fits) answer.remedies.push_back("a higher --priority than what waits before it");
+  }
+  const Plan plan = decide(snapshot);
+  if (fits && plan.reservation && plan.reservation->group != job.group &&
+      plan.reservation->node == node->id) {
+    const JobId head = *ledger.group(plan.reservation->group).ready.begin();
+    answer.reasons.push_back({.code = ReasonCode::kReserved, .job = head, .node = node->name});
+  }
+  if (answer.reasons.empty()) answer.reasons.push_back({.code = ReasonCode::kStarting});
+  const Forecast expected = forecast(snapshot, request, ahead);
+  answer.expected_start_p50 = expected.p50;
+  answer.expected_start_p90 = expected.p90;
+  answer.basis = expected.basis;
+}
+
+}  // namespace
+
+Explanation explain(const Ledger& ledger, JobId id, std::uint32_t task, TimePoint now) {
+  const Job* found = ledger.find_job(id);
+  TUTTI_CHECK(found != nullptr && task < found->tasks.count);
+  const Job& job = *found;
+  Explanation answer{.job = id, .task = task, .state = job.state_of(task)};
+  if (answer.state != TaskState::kQueued) return answer;
+
+  for (const Dependency& dependency : job.after)
+    answer.reasons.push_back(
+        {.code = ReasonCode::kDependency, .job = dependency.job, .when = dependency.when});
+  if (const TimePoint until = ledger.not_before({id, task})) {
+    answer.reasons.push_back({.code = ReasonCode::kBackoff, .until = until});
+    answer.expected_start_p50 = answer.expected_start_p90 = until;
+    answer.basis = "the end of its back-off, if there is room then";
+  }
+  if (job.tasks.max_parallel > 0 && job.counts.active() >= job.tasks.max_parallel) {
+    answer.reasons.push_back({.code = ReasonCode::kArrayLimit, .count = job.tasks.max_parallel});
+    answer.remedies.push_back("the end of one of its job's running tasks");
+  }
+  if (!job.after.empty()) answer.basis = "not known: it depends on when those jobs end";
+  if (answer.reasons.empty()) explain_ready(ledger, job, now, answer);
+  return answer;
+}
+
+Explanation explain_submission(Ledger& ledger, const JobFacts& facts, TimePoint now) {
+  Changes discarded;
+  ledger.apply({now, JobSubmitted{facts}}, discarded);
+  Explanation answer = explain(ledger, facts.id, 0, now);
+  ledger.apply({now, CancelRequested{facts.id, {}}}, discarded);
+  ledger.retire({facts.id});
+  return answer;
+}
+
+std::string impossible(const Ledger& ledger, const Request& request) {
+  const std::vector<Node>& nodes = ledger.nodes();
+  if (nodes.empty()) return {};
+  for (const Node& node : nodes) {
+    if (could_ever_fit(node, request)) return {};
+  }
+  MilliCpu cpus;
+  MiB memory;
+  std::size_t devices = 0;
+  for (const Node& node : nodes) {
+    cpus = std::max(cpus, node.cpus);
+    memory = std::max(memory, node.memory);
+    devices = std::max(devices, node.devices.size());
+  }
+  std::string wanted;
+  if (request.cpus > cpus)
+    wanted = fmt::format("{:g} CPUs (the largest node has {:g})",
+                         static_cast<double>(request.cpus.value) / 1000.0,
+                         static_cast<double>(cpus.value) / 1000.0);
+  else if (request.memory > memory)
+    wanted = fmt::format("{} MiB of memory (the largest node has {})", request.memory.value,
+                         memory.value);
+  else if (request.devices.count > devices)
+    wanted = fmt::format("{} GPU{} (the largest node has {})", request.devices.count,
+                         request.devices.count == 1 ? "" : "s", devices);
+  else
+    wanted = "this combination of CPUs, memory, GPUs and labels";
+  return fmt::format("no node could ever run it: it wants {}. Ask for less, or add a node.", wanted);
+}
+
+}  // namespace tutti

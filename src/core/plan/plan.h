@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/units.h"
+#include "core/model/ids.h"
+#include "core/model/request.h"
+
+namespace tutti {
+
+// Start the group's next task with this grant, or stage it behind others of its lane.
+struct Start {
+  std::uint32_t group = 0;
+  Allocation allocation;
+  bool staged = false;
+  bool operator==(const Start&) const = default;
+};
+
+// Take back what is staged in this lane: something else must come first.
+struct Recall {
+  LaneId lane;
+  bool operator==(const Recall&) const = default;
+};
+
+// Room on a node that is kept for the first group that does not fit.
+struct Reservation {
+  std::uint32_t group = 0;
+  NodeId node;
+  TimePoint at;  // when it will fit at the latest; zero: nobody knows
+  // What others may still take of the node without delaying it.
+  MilliCpu spare_cpus;
+  MiB spare_memory;
+  bool spare_devices = false;  // whether devices are left out of its request
+  bool operator==(const Reservation&) const = default;
+};
+
+// What a policy proposes. It is data: the controller applies it, in this order.
+struct Plan {
+  std::vector<Start> starts;
+  std::vector<Recall> recalls;
+  std::optional<Reservation> reservation;
+  bool more = false;  // another pass right away would start more
+  TimePoint wake_at;  // look again then, even if nothing happens; zero: no need
+  bool operator==(const Plan&) const = default;
+};
+
+}  // namespace tutti

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/units.h"
+#include "core/lifecycle/ledger.h"
+#include "core/model/ids.h"
+#include "core/model/node.h"
+
+namespace tutti {
+
+// A job's share of a group's ready tasks.
+struct ReadyJob {
+  JobId job;
+  TimePoint submitted_at;
+  std::uint32_t tasks = 0;
+};
+
+// A group as a policy sees it: what it wants, who waits, and what is known of how long it runs.
+struct GroupView {
+  std::uint32_t group = 0;
+  const GroupKey* key = nullptr;
+  std::uint64_t ready = 0;
+  std::vector<ReadyJob> heads;  // its oldest jobs; at most Snapshot::kHeads of them
+  Duration recent_mean;         // zero: never measured
+  Duration p50;                 // zero: never measured
+  Duration p90;
+  // The time after which it will have ended: its limit, else what was measured; zero: unknown.
+  Duration bound() const { return key->time_limit.value > 0 ? key->time_limit : p90; }
+};
+
+// Something that holds resources, and when it is expected to give them back.
+struct RunningView {
+  NodeId node;
+  LaneId lane;
+  const Request* request = nullptr;
+  const Allocation* allocation = nullptr;
+  TimePoint started_at;
+  TimePoint bound_end;  // zero: unknown
+  TimePoint likely_end;  // zero: unknown
+};
+
+// The immutable view on which policies decide. It refers to the ledger and lives for one round.
+struct Snapshot {
+  static constexpr std::size_t kHeads = 8;
+  TimePoint now;
+  std::span<const Node> nodes;
+  std::vector<GroupView> groups;  // those with ready tasks
+  std::vector<RunningView> running;
+  std::vector<const Lane*> lanes;
+  const Usage* usage = nullptr;
+  // CPUs that each group's account holds now, by position in `groups`.
+  std::vector<MilliCpu> held_cpus;
+};
+
+Snapshot snapshot_of(const Ledger& ledger, TimePoint now);
+
+}  // namespace tutti

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/plan/snapshot.h"
+
+namespace tutti {
+
+// Who comes next: the highest priority, then the project that has used least lately, in it the user
+// who has used least, then the oldest job. Use counts what is running and what this very pass has
+// granted, so that two users with a thousand tasks each take turns. Priority rises by one for every
+// hour of waiting: nobody starves. Ties go to the smaller name or id. It knows nothing of nodes.
+class FairOrder {
+ public:
+  static constexpr Duration kAgingStep = seconds(3600);
+
+  explicit FairOrder(const Snapshot& snapshot);
+
+  // The position in Snapshot::groups that comes next; nothing when all are removed.
+  std::optional<std::size_t> next() const;
+  // One task of it was granted: its account moves back, its next job moves up. Returns false when
+  // the snapshot shows no further job of that group; it is then removed.
+  bool granted(std::size_t position);
+  // It cannot start now: leave it out from here on.
+  void remove(std::size_t position);
+
+ private:
+  struct User {
+    double use = 0;
+    std::set<std::pair<JobId, std::size_t>> groups;
+  };
+  struct Project {
+    double use = 0;
+    std::map<std::string, User> users;
+    std::set<std::pair<double, std::string>> order;
+  };
+  struct Level {
+    std::map<std::string, Project> projects;
+    std::set<std::pair<double, std::string>> order;
+  };
+  struct Place {
+    std::int64_t level = 0;
+    std::size_t head = 0;
+    std::uint32_t taken = 0;  // tasks taken of that head
+  };
+
+  void insert(std::size_t position);
+
+  const Snapshot& snapshot_;
+  std::map<std::int64_t, Level, std::greater<>> levels_;
+  std::vector<Place> places_;
+};
+
+}  // namespace tutti

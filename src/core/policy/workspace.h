@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "core/model/node.h"
+#include "core/model/request.h"
+#include "core/plan/plan.h"
+
+namespace tutti {
+
+// The nodes as they would be after the grants of this pass: tentative placements, nothing else.
+// Chooses nodes by best fit: the one that the request fills most, so that large holes stay whole;
+// nodes without devices first for requests without; ties by id.
+class Workspace {
+ public:
+  explicit Workspace(std::span<const Node> nodes);
+
+  // A node where the request fits now without touching the reservation; `bounded_end` is when the
+  // task will have ended at the latest (zero: unknown).
+  std::optional<NodeId> find(const Request& request, const std::optional<Reservation>& reservation,
+                             TimePoint bounded_end);
+  Allocation take(const Request& request, NodeId node);
+  bool fits(const Request& request, NodeId node) const;
+  const Node& node(NodeId id) const { return nodes_[id.value - 1]; }
+
+ private:
+  bool allowed(const Request& request, std::size_t index,
+               const std::optional<Reservation>& reservation, TimePoint bounded_end) const;
+
+  std::vector<Node> nodes_;
+  // What a scan over thousands of nodes looks at first, close together.
+  struct Room {
+    std::int64_t cpus = 0;
+    std::int64_t memory = 0;
+    std::uint32_t devices = 0;  // that take at least one more holder
+    bool up = false;
+  };
+  std::vector<Room> rooms_;
+  std::unordered_map<const Request*, std::size_t> last_choice_;
+
+  Room room_of(const Node& node) const;
+};
+
+// Whether the reservation leaves this much of its node to others until it is due.
+bool leaves(const Reservation& reservation, const Request& request, TimePoint bounded_end);
+
+}  // namespace tutti
