@@ -10,8 +10,8 @@ namespace tutti {
 }  // namespace tutti
 
 // States what must be true for the program to be right. A failure is a bug, never bad input.
-#define TUTTI_CHECK(condition)                                      \
-  do {                                                              \
-    if (!(condition)) [[unlikely]]                                  \
+#define TUTTI_CHECK(condition)                                        \
+  do {                                                                \
+    if (!(condition)) [[unlikely]]                                    \
       ::tutti::check_failed(__FILE__, __LINE__, "CHECK " #condition); \
   } while (false)

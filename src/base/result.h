@@ -35,8 +35,12 @@ struct Error {
 inline Error invalid_input(std::string message) {
   return {ErrorCode::kInvalidInput, std::move(message)};
 }
-inline Error not_found(std::string message) { return {ErrorCode::kNotFound, std::move(message)}; }
-inline Error conflict(std::string message) { return {ErrorCode::kConflict, std::move(message)}; }
+inline Error not_found(std::string message) {
+  return {ErrorCode::kNotFound, std::move(message)};
+}
+inline Error conflict(std::string message) {
+  return {ErrorCode::kConflict, std::move(message)};
+}
 
 // An I/O error whose message ends in the text of `error_number`. Descriptors and disk used up
 // become kExhausted.
@@ -47,7 +51,8 @@ Error io_error(std::string what, int error_number);
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : held_(std::in_place_index<0>, std::move(value)) {}  // NOLINT: implicit by design
+  Result(T value)
+      : held_(std::in_place_index<0>, std::move(value)) {}  // NOLINT: implicit by design
   Result(Error error) : held_(std::in_place_index<1>, std::move(error)) {}  // NOLINT
 
   bool has_value() const { return held_.index() == 0; }

@@ -40,7 +40,7 @@ struct Quantity : StrongInt<Tag, std::int64_t> {
 
 template <typename Tag, typename Rep>
 struct std::hash<tutti::StrongInt<Tag, Rep>> {
-  std::size_t operator()(const tutti::StrongInt<Tag, Rep>& id) const {
+  std::size_t operator()(const tutti::StrongInt<Tag, Rep>& id) const noexcept {
     return std::hash<Rep>()(id.value);
   }
 };

@@ -13,9 +13,15 @@ using MilliGpu = Quantity<struct MilliGpuTag>;
 
 // A length of time in microseconds.
 using Duration = Quantity<struct DurationTag>;
-constexpr Duration microseconds(std::int64_t n) { return Duration(n); }
-constexpr Duration milliseconds(std::int64_t n) { return Duration(n * 1000); }
-constexpr Duration seconds(std::int64_t n) { return Duration(n * 1000000); }
+constexpr Duration microseconds(std::int64_t n) {
+  return Duration(n);
+}
+constexpr Duration milliseconds(std::int64_t n) {
+  return Duration(n * 1000);
+}
+constexpr Duration seconds(std::int64_t n) {
+  return Duration(n * 1000000);
+}
 
 // A moment, in microseconds since 1970-01-01 UTC. Zero means "not yet" or "never".
 struct TimePoint : StrongInt<struct TimePointTag, std::int64_t> {

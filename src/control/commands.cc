@@ -5,17 +5,23 @@
 #include <utility>
 
 #include "control/controller.h"
-#include "core/plan/explain.h"
+#include "core/policy/explain.h"
 #include "core/spec/validate.h"
 
 namespace tutti {
 namespace {
 
-Error no_such_job(JobId job) { return not_found(fmt::format("there is no job {}", job.value)); }
+Error no_such_job(JobId job) {
+  return not_found(fmt::format("there is no job {}", job.value));
+}
 
-bool satisfied(Dependency::When when, TaskState state) {
-  return when == Dependency::When::kAny ||
-         (when == Dependency::When::kSuccess) == (state == TaskState::kSucceeded);
+// A task that does not exist must not reach the ledger, which takes it for a bug.
+Result<void> check_tasks(const Job& job, const Selection& selection) {
+  for (const std::uint32_t index : selection.tasks) {
+    if (index >= job.tasks.count)
+      return not_found(fmt::format("job {} has {} tasks only", job.id.value, job.tasks.count));
+  }
+  return {};
 }
 
 }  // namespace
@@ -42,9 +48,8 @@ void Controller::submit(std::vector<JobSpec> specs, bool dry_run, Reply<Submitte
 }
 
 void Controller::cancel(std::vector<Selection> selections, Reply<Changed> reply) {
-  command<Changed>(
-      [this, selections = std::move(selections)] { return accept_cancel(selections); },
-      std::move(reply));
+  command<Changed>([this, selections = std::move(selections)] { return accept_cancel(selections); },
+                   std::move(reply));
 }
 
 void Controller::cancel_all(Reply<Changed> reply) {
@@ -84,7 +89,8 @@ void Controller::set_node_state(std::string node, Node::State state, std::string
                 std::move(reply));
 }
 
-// ---- submit --------------------------------------------------------------------------------------
+// ---- submit
+// --------------------------------------------------------------------------------------
 
 Result<void> Controller::check(JobSpec& spec) const {
   fill_defaults(spec);
@@ -108,7 +114,7 @@ Result<JobFacts> Controller::accept_facts(JobId id, const JobSpec& spec) {
       return not_found(fmt::format("it should start after job {}, but there is no such job",
                                    dependency.job.value));
     }
-    if (!satisfied(dependency.when, finished->state))
+    if (!is_met(dependency.when, finished->state))
       return conflict(fmt::format(
           "it should start after the {} of job {}, but that job has {} already; use --after {}:any "
           "to start it all the same",
@@ -122,8 +128,8 @@ Result<Submitted> Controller::accept(std::vector<JobSpec> specs, bool dry_run) {
   // All or nothing: every spec is checked before the first is taken.
   std::vector<JobFacts> facts;
   for (std::size_t i = 0; i < specs.size(); ++i) {
-    const std::string where = specs.size() > 1 ? fmt::format("job {} of {}: ", i + 1, specs.size())
-                                               : std::string();
+    const std::string where =
+        specs.size() > 1 ? fmt::format("job {} of {}: ", i + 1, specs.size()) : std::string();
     if (const Result<void> valid = check(specs[i]); !valid)
       return Error{valid.error().code, where + valid.error().message};
     Result<JobFacts> accepted = accept_facts(JobId(next_job_ + i), specs[i]);
@@ -144,7 +150,8 @@ Result<Submitted> Controller::accept(std::vector<JobSpec> specs, bool dry_run) {
   return submitted;
 }
 
-// ---- cancel and retry ----------------------------------------------------------------------------
+// ---- cancel and retry
+// ----------------------------------------------------------------------------
 
 std::uint64_t Controller::cancel_one(const Selection& selection) {
   const Job* job = ledger_.find_job(selection.job);
@@ -169,14 +176,17 @@ std::uint64_t Controller::cancel_one(const Selection& selection) {
   for (const AttemptId& attempt : active) {
     record(StopOrdered{attempt, Ending::kCancelled});
     const NodeId node = ledger_.find_active(attempt.task)->allocation.node;
-    effects_.push_back(StopAttempt{attempt, node, Ending::kCancelled});
+    effects_.emplace_back(StopAttempt{attempt, node, Ending::kCancelled});
   }
   return queued + active.size();
 }
 
 Result<Changed> Controller::accept_cancel(const std::vector<Selection>& selections) {
   for (const Selection& selection : selections) {
-    if (ledger_.find_job(selection.job) != nullptr) continue;
+    if (const Job* job = ledger_.find_job(selection.job)) {
+      if (const Result<void> known = check_tasks(*job, selection); !known) return known.error();
+      continue;
+    }
     if (const Result<JobRow> row = store_.load_job(selection.job); !row)
       return row.error().code == ErrorCode::kNotFound ? no_such_job(selection.job) : row.error();
   }
@@ -192,7 +202,8 @@ Result<Changed> Controller::accept_cancel(const std::vector<Selection>& selectio
 }
 
 Result<Changed> Controller::accept_retry(const Selection& selection) {
-  if (ledger_.find_job(selection.job) == nullptr) {
+  const bool live = ledger_.find_job(selection.job) != nullptr;
+  if (!live) {
     const Result<JobRow> row = store_.load_job(selection.job);
     if (!row)
       return row.error().code == ErrorCode::kNotFound ? no_such_job(selection.job) : row.error();
@@ -205,6 +216,10 @@ Result<Changed> Controller::accept_retry(const Selection& selection) {
     ledger_.restore_job(*row, facts, *tasks);
   }
   const Job& job = *ledger_.find_job(selection.job);
+  if (const Result<void> known = check_tasks(job, selection); !known) {
+    if (!live) ledger_.retire({selection.job});
+    return known.error();
+  }
   const auto retryable = [&](TaskState state) {
     return is_final(state) && state != TaskState::kSucceeded;
   };
@@ -213,20 +228,22 @@ Result<Changed> Controller::accept_retry(const Selection& selection) {
     for (const TaskState state : {TaskState::kFailed, TaskState::kCancelled, TaskState::kSkipped})
       tasks += job.counts[state];
   } else {
-    for (const std::uint32_t index : selection.tasks) tasks += retryable(job.state_of(index)) ? 1 : 0;
+    for (const std::uint32_t index : selection.tasks)
+      tasks += retryable(job.state_of(index)) ? 1 : 0;
   }
   if (tasks == 0) {
     const bool finished = static_cast<bool>(job.finished_at);
-    ledger_.retire({selection.job});
-    return conflict(fmt::format("job {} has nothing to retry: {}", selection.job.value,
-                                finished ? "every task of it succeeded"
-                                         : "none of its tasks has ended without success"));
+    if (!live) ledger_.retire({selection.job});
+    return conflict(fmt::format(
+        "job {} has nothing to retry: {}", selection.job.value,
+        finished ? "every task of it succeeded" : "none of its tasks has ended without success"));
   }
   record(RetryRequested{selection.job, selection.tasks});
   return Changed{tasks, {selection.job}};
 }
 
-// ---- questions -----------------------------------------------------------------------------------
+// ---- questions
+// -----------------------------------------------------------------------------------
 
 Result<Explanation> Controller::accept_explain(JobId id, std::uint32_t task) {
   const Job* job = ledger_.find_job(id);
@@ -254,7 +271,8 @@ Status Controller::current_status() const {
           .running = totals[TaskState::kRunning],
           .nodes = ledger_.nodes(),
           .last_pass = last_pass_,
-          .rounds = rounds_};
+          .rounds = rounds_,
+          .trouble = last_trouble_};
 }
 
 Result<Node> Controller::accept_node_state(const std::string& name, Node::State state,

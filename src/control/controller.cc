@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "base/check.h"
-#include "core/plan/decide.h"
 #include "core/plan/snapshot.h"
+#include "core/policy/decide.h"
 
 namespace tutti {
 namespace {
@@ -23,11 +23,7 @@ TimePoint earlier(TimePoint a, TimePoint b) {
 }  // namespace
 
 Controller::Controller(Store& store, Executor& executor, Clock& clock, Publisher& publisher)
-    : store_(store),
-      executor_(executor),
-      clock_(clock),
-      publisher_(publisher),
-      launches_(store) {}
+    : store_(store), executor_(executor), clock_(clock), publisher_(publisher), launches_(store) {}
 
 Result<void> Controller::start() {
   now_ = clock_.now();
@@ -38,7 +34,7 @@ Result<void> Controller::reload() {
   Result<Recovered> recovered = store_.recover();
   if (!recovered) return recovered.error();
   ledger_ = Ledger();
-  launches_.committed();
+  launches_.forget();
   recalled_.clear();
   next_job_ = recovered->next_job;
   ledger_.restore_next_lane(recovered->next_lane);
@@ -54,7 +50,8 @@ Result<void> Controller::reload() {
   return executor_.attach(known, *this);
 }
 
-// ---- the queue -----------------------------------------------------------------------------------
+// ---- the queue
+// -----------------------------------------------------------------------------------
 
 void Controller::post(Work work) {
   {
@@ -114,8 +111,10 @@ TimePoint Controller::step() {
       return now_ + kTryAgain;
     }
     trouble_.clear();
-    // What was reported meanwhile is reported again after attach().
-    reports.clear();
+    // What was reported meanwhile is reported again by attach(), and must be known before anything
+    // new is ordered.
+    const std::lock_guard lock(mutex_);
+    reports = std::exchange(reports_, {});
   }
   take(reports);
   for (const Work& one : work) one();
@@ -127,7 +126,8 @@ TimePoint Controller::step() {
   return earlier(ledger_.next_due(), wake_at_);
 }
 
-// ---- reports -------------------------------------------------------------------------------------
+// ---- reports
+// -------------------------------------------------------------------------------------
 
 void Controller::take(const std::vector<Report>& reports) {
   // A short task's start and end arrive together: the end says it all.
@@ -163,6 +163,11 @@ void Controller::take_one(const NodeChanged& changed) {
     after.free_memory = before.free_memory;
     after.state = before.state;
     after.state_reason = before.state_reason;
+    for (std::size_t i = 0; i < after.devices.size() && i < before.devices.size(); ++i) {
+      after.devices[i].reserved_memory = before.devices[i].reserved_memory;
+      after.devices[i].reserved_share = before.devices[i].reserved_share;
+      after.devices[i].holders = before.devices[i].holders;
+    }
     if (before == after) return;
     record(NodeChanged{after});
     return;
@@ -189,25 +194,26 @@ void Controller::take_one(const Inventory& inventory) {
   for (const auto& [task, attempt] : active) {
     if (known.contains(attempt.id)) {
       if (attempt.stop_cause != Ending::kExited)
-        effects_.push_back(
-            StopAttempt{attempt.id, attempt.allocation.node, attempt.stop_cause});
-    } else if (inventory.same_incarnation) {
+        effects_.emplace_back(StopAttempt{attempt.id, attempt.allocation.node, attempt.stop_cause});
+    } else if (inventory.same_incarnation && !attempt.started_at) {
       // The order was journalled and never arrived.
       order_start({attempt.id, attempt.lane, attempt.staged, attempt.allocation});
     } else {
       Outcome lost{.ending = Ending::kLost};
       lost.message = "whoever ran it is gone and left no result";
+      ended_.push_back(attempt.id);
       record(AttemptEnded{attempt.id, attempt.started_at, now_, lost, !attempt.staged});
     }
   }
   for (const AttemptId& attempt : known) {
     const ActiveAttempt* held = ledger_.find_active(attempt.task);
     if ((held == nullptr || held->id != attempt) && !inventory.nodes.empty())
-      effects_.push_back(StopAttempt{attempt, inventory.nodes.front(), Ending::kCancelled});
+      effects_.emplace_back(StopAttempt{attempt, inventory.nodes.front(), Ending::kCancelled});
   }
 }
 
-// ---- a round -------------------------------------------------------------------------------------
+// ---- a round
+// -------------------------------------------------------------------------------------
 
 void Controller::record(EventBody body) {
   round_.events.push_back({now_, std::move(body)});
@@ -251,8 +257,8 @@ void Controller::order_start(const AttemptPlaced& placed) {
     report({AttemptEnded{placed.attempt, {}, now_, outcome, !placed.staged}});
     return;
   }
-  effects_.push_back(StartAttempt{placed.attempt, placed.lane, placed.staged, placed.allocation,
-                                  ready->context, std::move(ready->launch)});
+  effects_.emplace_back(StartAttempt{placed.attempt, placed.lane, placed.staged, placed.allocation,
+                                     ready->context, std::move(ready->launch)});
 }
 
 void Controller::recall(LaneId lane) {
@@ -265,7 +271,7 @@ void Controller::recall(LaneId lane) {
   const NodeId node = ledger_.find_lane(lane)->node;
   for (const AttemptId& attempt : staged) {
     recalled_.insert(attempt);
-    effects_.push_back(RecallAttempt{attempt, node});
+    effects_.emplace_back(RecallAttempt{attempt, node});
   }
 }
 
@@ -278,12 +284,15 @@ void Controller::finish_round() {
       round_.jobs.push_back(ledger_.row(job));
       if (job.finished_at) finished.insert(id);
     }
-    // Only the newest row of each attempt is worth writing.
+    // Only the newest row of each attempt is worth writing, in the order of what happened: a
+    // recalled attempt's number is smaller afterwards.
     std::map<AttemptId, std::size_t> newest;
     for (std::size_t i = 0; i < changes_.tasks.size(); ++i)
       newest[{changes_.tasks[i].task, changes_.tasks[i].attempts}] = i;
-    for (const auto& [attempt, index] : newest)
-      round_.tasks.push_back(std::move(changes_.tasks[index]));
+    for (std::size_t i = 0; i < changes_.tasks.size(); ++i) {
+      TaskRow& row = changes_.tasks[i];
+      if (newest.at({row.task, row.attempts}) == i) round_.tasks.push_back(std::move(row));
+    }
     for (const std::string& kind : changes_.kinds)
       round_.profiles.emplace_back(kind, *ledger_.profile(kind));
     for (const Account& account : changes_.accounts)
@@ -294,10 +303,13 @@ void Controller::finish_round() {
       fail_round(written.error());
       return;
     }
+    last_trouble_.clear();
     publisher_.published(round_);
   }
-  if (!effects_.empty()) executor_.order(std::exchange(effects_, {}));
+  // In this order: a recalled attempt's number is used again, and an executor that still keeps the
+  // recall as a result would take the new order for one that it has carried out.
   if (!ended_.empty()) executor_.journalled(std::exchange(ended_, {}));
+  if (!effects_.empty()) executor_.order(std::exchange(effects_, {}));
   for (const auto& reply : std::exchange(replies_, {})) reply(nullptr);
   ledger_.retire(finished);
   launches_.committed();
@@ -308,7 +320,7 @@ void Controller::finish_round() {
 void Controller::fail_round(const Error& error) {
   // Nothing of this round was written, so nothing of it happened: what is in memory is dropped and
   // read again from the store, and executors keep their results until they are acknowledged.
-  trouble_ = error.message;
+  trouble_ = last_trouble_ = error.message;
   trouble_code_ = error.code;
   effects_.clear();
   ended_.clear();

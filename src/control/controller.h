@@ -51,7 +51,8 @@ class Controller : public Front, public ReportSink {
   // Something to do on the controller's thread.
   using Work = std::function<void()>;
   void post(Work work);
-  // Queues `handle` and answers with its result once the round is on disk, or with the round's error.
+  // Queues `handle` and answers with its result once the round is on disk, or with the round's
+  // error.
   template <typename T>
   void command(std::function<Result<T>()> handle, Reply<T> reply);
 
@@ -90,7 +91,7 @@ class Controller : public Front, public ReportSink {
 
   std::mutex mutex_;
   std::condition_variable wake_;
-  std::vector<Work> inbox_;  // guarded by mutex_
+  std::vector<Work> inbox_;      // guarded by mutex_
   std::vector<Report> reports_;  // guarded by mutex_
   bool stopping_ = false;        // guarded by mutex_
 
@@ -110,6 +111,7 @@ class Controller : public Front, public ReportSink {
   // Why nothing can be written at present; empty: all is well.
   std::string trouble_;
   ErrorCode trouble_code_ = ErrorCode::kUnavailable;
+  std::string last_trouble_;  // until a round was written again
 };
 
 }  // namespace tutti

@@ -42,8 +42,8 @@ using Effect = std::variant<StartAttempt, StopAttempt, RecallAttempt>;
 
 // What an executor found when it was asked after a restart: see Executor::attach.
 struct Inventory {
-  std::vector<NodeId> nodes;         // of which the list is complete
-  std::vector<AttemptId> staged;     // taken and not yet started
+  std::vector<NodeId> nodes;      // of which the list is complete
+  std::vector<AttemptId> staged;  // taken and not yet started
   std::vector<AttemptStarted> running;
   // True when this is the same incarnation that took earlier orders: an attempt that it does not
   // know was then never received and may be ordered again. False: it is lost.
@@ -61,8 +61,8 @@ class ReportSink {
 };
 
 // Port: whatever runs attempts on one or more nodes (this machine, SSH, Slurm, …). The controller
-// thread calls it; reports come back through the sink from any thread. Methods must not block on the
-// network or on a child process.
+// thread calls it; reports come back through the sink from any thread. Methods must not block on
+// the network or on a child process.
 class Executor {
  public:
   virtual ~Executor() = default;

@@ -14,8 +14,9 @@
 
 namespace tutti {
 
-// Commands are users' wishes. Every call returns at once, from any thread; the reply is called later
-// on the controller's thread, exactly once, and only after everything it acknowledges is on disk.
+// Commands are users' wishes. Every call returns at once, from any thread; the reply is called
+// later on the controller's thread, exactly once, and only after everything it acknowledges is on
+// disk.
 template <typename T>
 using Reply = std::function<void(Result<T>)>;
 
@@ -34,8 +35,8 @@ struct Submitted {
 
 // What a cancel or retry did.
 struct Changed {
-  std::uint64_t tasks = 0;         // how many tasks were affected
-  std::vector<JobId> jobs;         // the jobs that had such tasks
+  std::uint64_t tasks = 0;  // how many tasks were affected
+  std::vector<JobId> jobs;  // the jobs that had such tasks
 };
 
 // The live side of `status`: what only the controller knows.
@@ -46,6 +47,7 @@ struct Status {
   std::vector<Node> nodes;  // with what is free now
   Duration last_pass;       // time that the last decide() took
   std::uint64_t rounds = 0;
+  std::string trouble;  // why the last round could not be written; empty: it was
 };
 
 // What the API can ask of the controller.

@@ -1,5 +1,6 @@
 #include "control/launches.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace tutti {
@@ -14,7 +15,15 @@ const JobSpec& Launches::remember(JobId job, JobSpec spec) {
   return submitted_.insert_or_assign(job, std::move(spec)).first->second;
 }
 
-void Launches::committed() { submitted_.clear(); }
+void Launches::committed() {
+  submitted_.clear();
+}
+
+void Launches::forget() {
+  submitted_.clear();
+  kept_.clear();
+  recent_.clear();
+}
 
 Result<Launches::Kept*> Launches::kept(JobId job) {
   if (const auto it = kept_.find(job); it != kept_.end()) {
@@ -47,7 +56,8 @@ Result<std::string> Launches::line(JobId job, Kept& kept, std::uint32_t index) {
   if (const auto it = submitted_.find(job); it != submitted_.end())
     return it->second.lines.at(index);
   if (index < kept.first_line || index >= kept.first_line + kept.lines.size()) {
-    Result<std::vector<std::string>> lines = store_.load_lines(job, index, kLinesAtOnce);
+    const std::uint32_t count = std::min(kLinesAtOnce, kept.spec.tasks.count - index);
+    Result<std::vector<std::string>> lines = store_.load_lines(job, index, count);
     if (!lines) return lines.error();
     if (lines->empty())
       return Error{ErrorCode::kCorrupt, "the command of this line is missing in the database"};
@@ -63,8 +73,8 @@ Result<Launches::Ready> Launches::launch(const AttemptPlaced& placed, const Node
   if (!found) return found.error();
   Result<std::string> text = line(task.job, **found, task.index);
   if (!text) return text.error();
-  return Ready{(*found)->context, launch_of(task.job, (*found)->spec, placed.attempt, *text,
-                                            placed.allocation, node)};
+  return Ready{(*found)->context,
+               launch_of(task.job, (*found)->spec, placed.attempt, *text, placed.allocation, node)};
 }
 
 }  // namespace tutti

@@ -29,6 +29,9 @@ class Launches {
   // A spec that was just submitted and may not be on disk yet; forgotten by committed().
   const JobSpec& remember(JobId job, JobSpec spec);
   void committed();
+  // Forgets everything: what was remembered may never have been written, and its number may go to
+  // another job.
+  void forget();
   const std::unordered_map<JobId, JobSpec>& submitted() const { return submitted_; }
 
   Result<Ready> launch(const AttemptPlaced& placed, const Node& node);

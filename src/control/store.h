@@ -13,7 +13,7 @@
 #include "core/model/profile.h"
 #include "core/model/record.h"
 #include "core/model/task_state.h"
-#include "core/policy/usage.h"
+#include "core/model/usage.h"
 
 namespace tutti {
 
@@ -23,7 +23,7 @@ struct Round {
   std::vector<std::pair<JobId, const JobSpec*>> submitted;
   std::vector<JobRow> jobs;
   std::vector<TaskRow> tasks;
-  std::vector<std::pair<std::string, Profile>> profiles;        // by kind
+  std::vector<std::pair<std::string, Profile>> profiles;  // by kind
   std::vector<UsageRecord> usage;
 };
 

@@ -100,9 +100,9 @@ struct NodeStateChanged {
   bool operator==(const NodeStateChanged&) const = default;
 };
 
-using EventBody = std::variant<JobSubmitted, CancelRequested, RetryRequested, AttemptPlaced,
-                               AttemptStarted, StopOrdered, AttemptEnded, NodeChanged,
-                               NodeStateChanged>;
+using EventBody =
+    std::variant<JobSubmitted, CancelRequested, RetryRequested, AttemptPlaced, AttemptStarted,
+                 StopOrdered, AttemptEnded, NodeChanged, NodeStateChanged>;
 
 // A fact and when the controller learnt it.
 struct Event {

@@ -11,22 +11,11 @@ namespace {
 
 constexpr Duration kLongestBackoff = seconds(600);
 
-Duration backoff_after(const RetryRule& rule, std::uint32_t retries_used) {
-  Duration wait = rule.backoff;
+Duration backoff_after(Duration first, std::uint32_t retries_used) {
+  Duration wait = first;
   for (std::uint32_t i = 1; i < retries_used && wait < kLongestBackoff; ++i) wait = wait * 2;
-  return std::min(wait, kLongestBackoff);
-}
-
-bool met(Dependency::When when, TaskState state) {
-  switch (when) {
-    case Dependency::When::kSuccess:
-      return state == TaskState::kSucceeded;
-    case Dependency::When::kFailure:
-      return state == TaskState::kFailed;
-    case Dependency::When::kAny:
-      return true;
-  }
-  return false;
+  // A first wait that the user chose is kept, however long.
+  return std::min(wait, std::max(first, kLongestBackoff));
 }
 
 }  // namespace
@@ -58,6 +47,8 @@ void Ledger::on(const CancelRequested& body, TimePoint at, Changes& changes) {
 void Ledger::on(const RetryRequested& body, TimePoint /*at*/, Changes& changes) {
   Job& job = job_at(body.job);
   changes.jobs.insert(job.id);
+  // A retry of a whole job is wanted now, whatever it waited for then.
+  if (job.finished_at) job.after.clear();
   job.finished_at = TimePoint();
   job.exit_status = 0;
   const auto requeue = [&](std::uint32_t index) {
@@ -107,9 +98,10 @@ void Ledger::on(const AttemptPlaced& body, TimePoint at, Changes& changes) {
                               .staged = body.staged,
                               .placed_at = at};
   hold(attempt, groups_[job.group].key.request);
+  active_[body.attempt.task] = attempt;
   changes.jobs.insert(job.id);
   changes.tasks.push_back(task_row(job, index, &attempt));
-  active_[body.attempt.task] = attempt;
+  queue_behind_backlog(active_[body.attempt.task], changes);
   relist(job);
 }
 
@@ -119,10 +111,7 @@ void Ledger::on(const AttemptStarted& body, TimePoint /*at*/, Changes& changes) 
   TUTTI_CHECK(attempt.id == body.attempt);
   attempt.started_at = body.started_at;
   attempt.pid = body.pid;
-  if (attempt.staged) {
-    attempt.staged = false;
-    --lanes_.at(attempt.lane).staged;
-  }
+  if (attempt.staged) unstage(lanes_.at(attempt.lane), attempt);
   if (!job.started_at) job.started_at = body.started_at;
   set_state(job, body.attempt.task.index, TaskState::kRunning);
   changes.jobs.insert(job.id);
@@ -143,7 +132,7 @@ TaskState Ledger::state_after(const Job& job, const TaskSlot& slot, const Active
     return TaskState::kCancelled;
   if (outcome.ending == Ending::kRecalled || outcome.ending == Ending::kPreempted)
     return TaskState::kQueued;
-  return slot.retries_used < job.retry.max ? TaskState::kQueued : TaskState::kFailed;
+  return slot.retries_used < job.max_retries ? TaskState::kQueued : TaskState::kFailed;
 }
 
 void Ledger::on(const AttemptEnded& body, TimePoint at, Changes& changes) {
@@ -156,6 +145,7 @@ void Ledger::on(const AttemptEnded& body, TimePoint at, Changes& changes) {
   if (body.started_at) attempt.started_at = body.started_at;
   if (attempt.started_at && !job.started_at) job.started_at = attempt.started_at;
   leave_lane(attempt, body.released);
+  hand_on(attempt.lane, changes);
   held_[groups_[job.group].key.account] -= attempt.allocation.cpus;
   account_for(job, body, changes);
 
@@ -166,14 +156,14 @@ void Ledger::on(const AttemptEnded& body, TimePoint at, Changes& changes) {
   if (next == TaskState::kQueued) {
     if (body.outcome.ending != Ending::kRecalled && body.outcome.ending != Ending::kPreempted) {
       ++slot.retries_used;
-      not_before = at + backoff_after(job.retry, slot.retries_used);
+      not_before = at + backoff_after(job.backoff, slot.retries_used);
       back_off(job, body.attempt.task, not_before);
     } else {
       queue_again(job, index);
     }
   }
   if (next == TaskState::kFailed && job.exit_status == 0)
-    job.exit_status = exit_status(body.outcome);
+    job.exit_status = static_cast<std::int16_t>(exit_status(body.outcome));
   set_state(job, index, next);
 
   TaskRow row = task_row(job, index, &attempt);
@@ -202,6 +192,11 @@ void Ledger::on(const NodeChanged& body, TimePoint /*at*/, Changes& /*changes*/)
     node.devices[i].reserved_share = before.devices[i].reserved_share;
     node.devices[i].holders = before.devices[i].holders;
   }
+  // A device that is gone may be held all the same, and may come back.
+  for (std::size_t i = node.devices.size(); i < before.devices.size(); ++i) {
+    node.devices.push_back(before.devices[i]);
+    node.devices.back().healthy = false;
+  }
 }
 
 void Ledger::on(const NodeStateChanged& body, TimePoint /*at*/, Changes& /*changes*/) {
@@ -210,7 +205,8 @@ void Ledger::on(const NodeStateChanged& body, TimePoint /*at*/, Changes& /*chang
   node.state_reason = body.reason;
 }
 
-// ---- tasks of a job ------------------------------------------------------------------------------
+// ---- tasks of a job
+// ------------------------------------------------------------------------------
 
 void Ledger::touch(Job& job, std::uint32_t index) {
   TUTTI_CHECK(index < job.tasks.count);
@@ -283,8 +279,8 @@ void Ledger::finish_if_done(Job& job, TimePoint at, Changes& changes) {
   if (job.exit_status == 0 && job_state(job.counts) != TaskState::kSucceeded) {
     const Outcome cancelled{.ending = Ending::kCancelled};
     const Outcome skipped{.ending = Ending::kLost};
-    job.exit_status =
-        exit_status(job.counts[TaskState::kCancelled] > 0 ? cancelled : skipped);
+    const Outcome& outcome = job.counts[TaskState::kCancelled] > 0 ? cancelled : skipped;
+    job.exit_status = static_cast<std::int16_t>(exit_status(outcome));
   }
   changes.jobs.insert(job.id);
   resolve_waiters(job.id, job_state(job.counts), at, changes);
@@ -302,7 +298,7 @@ void Ledger::resolve_waiters(JobId finished, TaskState state, TimePoint at, Chan
     bool all_met = true;
     std::erase_if(job.after, [&](const Dependency& dependency) {
       if (dependency.job != finished) return false;
-      all_met = all_met && met(dependency.when, state);
+      all_met = all_met && is_met(dependency.when, state);
       return true;
     });
     changes.jobs.insert(job.id);
@@ -312,7 +308,8 @@ void Ledger::resolve_waiters(JobId finished, TaskState state, TimePoint at, Chan
   }
 }
 
-// ---- lanes, use and profiles ---------------------------------------------------------------------
+// ---- lanes, use and profiles
+// ---------------------------------------------------------------------
 
 void Ledger::hold(const ActiveAttempt& attempt, const Request& request) {
   Lane& lane = lanes_[attempt.lane];
@@ -324,6 +321,7 @@ void Ledger::hold(const ActiveAttempt& attempt, const Request& request) {
   ++lane.active;
   if (attempt.staged) {
     ++lane.staged;
+    lane.backlog.push_back(attempt.id.task);
   } else {
     ++lane.width;
     reserve(node_at(attempt.allocation.node), request, attempt.allocation);
@@ -336,7 +334,10 @@ void Ledger::leave_lane(const ActiveAttempt& attempt, bool released) {
   Lane& lane = lanes_.at(attempt.lane);
   Node& node = node_at(lane.node);
   --lane.active;
-  if (attempt.staged) --lane.staged;
+  if (attempt.staged) {
+    --lane.staged;
+    std::erase(lane.backlog, attempt.id.task);
+  }
   // A lane without attempts holds nothing, whatever its executor said while it died.
   const std::uint32_t freed = lane.active == 0 ? lane.width : (released && lane.width > 0 ? 1 : 0);
   for (std::uint32_t i = 0; i < freed; ++i) release(node, lane.request, attempt.allocation);
@@ -348,12 +349,43 @@ void Ledger::leave_lane(const ActiveAttempt& attempt, bool released) {
   lanes_.erase(lane.id);
 }
 
+void Ledger::unstage(Lane& lane, ActiveAttempt& attempt) {
+  attempt.staged = false;
+  --lane.staged;
+  std::erase(lane.backlog, attempt.id.task);
+}
+
+// What an executor does: an allocation goes to the first of the backlog, also the one that a new
+// attempt brings along; the new one then waits behind the others. As many attempts hold an
+// allocation as the lane has, so that the rows of its attempts are enough to know its width again.
+void Ledger::queue_behind_backlog(ActiveAttempt& attempt, Changes& changes) {
+  Lane& lane = lanes_.at(attempt.lane);
+  if (attempt.staged || lane.backlog.empty()) return;
+  attempt.staged = true;
+  ++lane.staged;
+  lane.backlog.push_back(attempt.id.task);
+  changes.tasks.push_back(task_row(job_at(attempt.id.task.job), attempt.id.task.index, &attempt));
+  hand_on(attempt.lane, changes);
+}
+
+// Allocations that nobody holds go to the backlog, without waiting for word of the start.
+void Ledger::hand_on(LaneId id, Changes& changes) {
+  const auto it = lanes_.find(id);
+  if (it == lanes_.end()) return;
+  Lane& lane = it->second;
+  while (lane.active - lane.staged < lane.width && !lane.backlog.empty()) {
+    ActiveAttempt& next = active_.at(lane.backlog.front());
+    unstage(lane, next);
+    changes.tasks.push_back(task_row(job_at(next.id.task.job), next.id.task.index, &next));
+  }
+}
+
 void Ledger::account_for(const Job& job, const AttemptEnded& body, Changes& changes) {
   if (!body.started_at) return;
   const Duration ran = std::max(body.ended_at - body.started_at, Duration(0));
   const GroupKey& key = groups_[job.group].key;
-  const double cpu_seconds = static_cast<double>(ran.value) * 1e-6 *
-                             static_cast<double>(key.request.cpus.value) * 1e-3;
+  const double cpu_seconds =
+      static_cast<double>(ran.value) * 1e-6 * static_cast<double>(key.request.cpus.value) * 1e-3;
   usage_.charge(key.account, cpu_seconds, body.ended_at);
   changes.accounts.insert(key.account);
   if (body.outcome.ending != Ending::kExited) return;
@@ -361,7 +393,8 @@ void Ledger::account_for(const Job& job, const AttemptEnded& body, Changes& chan
   changes.kinds.insert(key.kind);
 }
 
-// ---- time ----------------------------------------------------------------------------------------
+// ---- time
+// ----------------------------------------------------------------------------------------
 
 void Ledger::back_off(Job& job, TaskId task, TimePoint until) {
   backoffs_.emplace(until, task);

@@ -17,7 +17,7 @@
 #include "core/model/record.h"
 #include "core/model/request.h"
 #include "core/model/task_state.h"
-#include "core/policy/usage.h"
+#include "core/model/usage.h"
 
 namespace tutti {
 
@@ -35,9 +35,9 @@ struct GroupKey {
 // The pending tasks of one GroupKey. Jobs are taken oldest first.
 struct Group {
   GroupKey key;
-  std::set<JobId> ready;         // jobs that have a task which could start now
+  std::set<JobId> ready;          // jobs that have a task which could start now
   std::uint64_t ready_tasks = 0;  // of all of them together
-  std::uint32_t jobs = 0;  // jobs in the ledger that belong here; zero: free for another key
+  std::uint32_t jobs = 0;         // jobs in the ledger that belong here; zero: free for another key
 };
 
 // One task's place in its job.
@@ -50,21 +50,22 @@ struct TaskSlot {
 // A live job. Its tasks from `slots.size()` on were never touched and are in state `rest`.
 struct Job {
   JobId id;
-  std::uint32_t group = 0;
   TaskSet tasks;
-  RetryRule retry;
   std::vector<Dependency> after;  // those that have not been met yet
   TimePoint submitted_at;
   TimePoint started_at;
   TimePoint finished_at;
-  TaskCounts counts;
-  TaskState rest = TaskState::kQueued;
-  int exit_status = 0;
-  std::uint32_t next_fresh = 0;      // no untouched queued task lies before this index
+  Duration backoff;                  // RetryRule, without its padding: a job is all a queue costs
   std::vector<std::uint32_t> again;  // touched tasks that are ready to run once more; descending
-  std::uint32_t backing_off = 0;     // queued tasks whose back-off is not over
-  std::uint32_t listed = 0;          // how many tasks its group counts as ready
   std::vector<TaskSlot> slots;
+  TaskCounts counts;
+  std::uint32_t max_retries = 0;
+  std::uint32_t group = 0;
+  std::uint32_t next_fresh = 0;   // no untouched queued task lies before this index
+  std::uint32_t backing_off = 0;  // queued tasks whose back-off is not over
+  std::uint32_t listed = 0;       // how many tasks its group counts as ready
+  std::int16_t exit_status = 0;
+  TaskState rest = TaskState::kQueued;
 
   TaskState state_of(std::uint32_t index) const {
     return index < slots.size() ? slots[index].state : rest;
@@ -84,8 +85,8 @@ struct ActiveAttempt {
 };
 
 // A pool of equal allocations on one node, with a first-in-first-out backlog. Its executor starts
-// the next staged attempt by itself when one ends, so that a batch of very short tasks does not wait
-// for the scheduler between two of them. Attempts with devices have a lane of their own.
+// the next staged attempt by itself when one ends, so that a batch of very short tasks does not
+// wait for the scheduler between two of them. Attempts with devices have a lane of their own.
 struct Lane {
   LaneId id;
   NodeId node;
@@ -93,6 +94,7 @@ struct Lane {
   std::uint32_t width = 0;   // allocations held
   std::uint32_t active = 0;  // attempts, staged ones included
   std::uint32_t staged = 0;
+  std::vector<TaskId> backlog;  // those that are staged, the next one first
 };
 
 // What an event changed, for the store: rows as they are afterwards.
@@ -184,6 +186,10 @@ class Ledger {
   void end_queued(Job& job, std::uint32_t index, TaskState state, Changes& changes);
   void end_all_queued(Job& job, TaskState state, Changes& changes);
   void leave_lane(const ActiveAttempt& attempt, bool released);
+  void unstage(Lane& lane, ActiveAttempt& attempt);
+  void hand_on(LaneId lane, Changes& changes);
+  void sort_backlog(Lane& lane);
+  void queue_behind_backlog(ActiveAttempt& attempt, Changes& changes);
   void account_for(const Job& job, const AttemptEnded& body, Changes& changes);
   TaskState state_after(const Job& job, const TaskSlot& slot, const ActiveAttempt& attempt,
                         const Outcome& outcome) const;

@@ -8,8 +8,8 @@
 namespace tutti {
 
 std::uint32_t Ledger::group_for(const JobFacts& facts) {
-  const GroupKey key{facts.request, {facts.project, facts.user}, facts.priority, facts.time_limit,
-                     facts.kind};
+  const GroupKey key{
+      facts.request, {facts.project, facts.user}, facts.priority, facts.time_limit, facts.kind};
   if (const auto it = group_of_.find(key); it != group_of_.end()) return it->second;
   std::uint32_t index = static_cast<std::uint32_t>(groups_.size());
   if (free_groups_.empty()) {
@@ -30,7 +30,8 @@ Job& Ledger::insert_job(const JobFacts& facts, TimePoint submitted_at) {
   job.id = facts.id;
   job.group = group;
   job.tasks = facts.tasks;
-  job.retry = facts.retry;
+  job.max_retries = facts.retry.max;
+  job.backoff = facts.retry.backoff;
   job.after = facts.after;
   job.submitted_at = submitted_at;
   job.counts[TaskState::kQueued] = facts.tasks.count;
@@ -58,9 +59,13 @@ void Ledger::restore_job(const JobRow& row, const JobFacts& facts,
   Job& job = insert_job(facts, row.submitted_at);
   // A dependency that is not live any more was met: otherwise this job would have been skipped.
   std::erase_if(job.after, [&](const Dependency& d) { return !jobs_.contains(d.job); });
+  // One that is live again because it was retried was met too, if this job has begun.
+  const bool begun = std::any_of(tasks.begin(), tasks.end(),
+                                 [](const TaskRow& task) { return task.attempts > 0; });
+  if (begun) job.after.clear();
   job.started_at = row.started_at;
   job.finished_at = row.finished_at;
-  job.exit_status = row.exit_status;
+  job.exit_status = static_cast<std::int16_t>(row.exit_status);
   end_untouched(job, row.rest);
   for (const TaskRow& task : tasks) {
     const std::uint32_t index = task.task.index;
@@ -80,6 +85,7 @@ void Ledger::restore_job(const JobRow& row, const JobFacts& facts,
                             .stop_cause = task.stop_cause};
       hold(attempt, request);
       active_[task.task] = attempt;
+      if (attempt.staged) sort_backlog(lanes_.at(task.lane));
     } else if (task.state == TaskState::kQueued && task.not_before) {
       back_off(job, task.task, task.not_before);
     } else if (task.state == TaskState::kQueued) {
@@ -90,11 +96,20 @@ void Ledger::restore_job(const JobRow& row, const JobFacts& facts,
   relist(job);
 }
 
+// Jobs are restored one by one; a backlog's order is that of placement.
+void Ledger::sort_backlog(Lane& lane) {
+  std::sort(lane.backlog.begin(), lane.backlog.end(), [&](const TaskId& a, const TaskId& b) {
+    return std::pair(active_.at(a).placed_at, a) < std::pair(active_.at(b).placed_at, b);
+  });
+}
+
 void Ledger::restore_profile(const std::string& kind, const Profile& profile) {
   profiles_[kind] = profile;
 }
 
-void Ledger::restore_usage(const UsageRecord& record) { usage_.restore(record); }
+void Ledger::restore_usage(const UsageRecord& record) {
+  usage_.restore(record);
+}
 
 void Ledger::restore_next_lane(std::uint64_t next_lane) {
   next_lane_ = std::max(next_lane_, next_lane);

@@ -36,7 +36,7 @@ struct AttemptId {
 
 template <>
 struct std::hash<tutti::TaskId> {
-  std::size_t operator()(const tutti::TaskId& id) const {
+  std::size_t operator()(const tutti::TaskId& id) const noexcept {
     return std::hash<std::uint64_t>()(id.job.value * 0x9E3779B97F4A7C15u + id.index);
   }
 };

@@ -21,4 +21,16 @@ const char* when_name(Dependency::When when) {
   return "success";
 }
 
+bool is_met(Dependency::When when, TaskState state) {
+  switch (when) {
+    case Dependency::When::kSuccess:
+      return state == TaskState::kSucceeded;
+    case Dependency::When::kFailure:
+      return state == TaskState::kFailed;
+    case Dependency::When::kAny:
+      return true;
+  }
+  return false;
+}
+
 }  // namespace tutti

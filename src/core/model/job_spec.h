@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "core/model/ids.h"
 #include "core/model/request.h"
+#include "core/model/task_state.h"
 
 namespace tutti {
 
@@ -45,6 +46,8 @@ struct Dependency {
 
 // "success", "any", "failure".
 const char* when_name(Dependency::When when);
+// Whether a job that ended in `state` ended as asked.
+bool is_met(Dependency::When when, TaskState state);
 
 // When and how often a failed task runs again.
 struct RetryRule {
@@ -67,7 +70,7 @@ struct JobSpec {
   TaskSet tasks;
   Request request;
   std::int32_t priority = 0;
-  Duration time_limit;          // zero: none
+  Duration time_limit;           // zero: none
   Duration grace = seconds(10);  // between SIGTERM and SIGKILL
   RetryRule retry;
   std::vector<Dependency> after;

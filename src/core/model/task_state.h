@@ -18,7 +18,9 @@ enum class TaskState : std::uint8_t {
 inline constexpr std::size_t kTaskStates = 7;
 
 const char* task_state_name(TaskState state);
-inline bool is_final(TaskState state) { return state >= TaskState::kSucceeded; }
+inline bool is_final(TaskState state) {
+  return state >= TaskState::kSucceeded;
+}
 inline bool is_active(TaskState state) {
   return state == TaskState::kPlaced || state == TaskState::kRunning;
 }
@@ -30,7 +32,9 @@ struct TaskCounts {
     return by_state[static_cast<std::size_t>(state)];
   }
   std::uint32_t& operator[](TaskState state) { return by_state[static_cast<std::size_t>(state)]; }
-  std::uint32_t active() const { return (*this)[TaskState::kPlaced] + (*this)[TaskState::kRunning]; }
+  std::uint32_t active() const {
+    return (*this)[TaskState::kPlaced] + (*this)[TaskState::kRunning];
+  }
   std::uint32_t unfinished() const { return active() + (*this)[TaskState::kQueued]; }
   bool operator==(const TaskCounts&) const = default;
 };

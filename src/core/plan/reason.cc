@@ -18,7 +18,8 @@ std::string plural(std::uint64_t count, const char* word) {
 
 std::string text_of_wait(Duration wait) {
   const std::int64_t total = (wait.value + 999999) / 1000000;
-  if (total < 120) return plural(static_cast<std::uint64_t>(std::max<std::int64_t>(total, 0)), "second");
+  if (total < 120)
+    return plural(static_cast<std::uint64_t>(std::max<std::int64_t>(total, 0)), "second");
   if (total < 7200) return plural(static_cast<std::uint64_t>(total / 60), "minute");
   return plural(static_cast<std::uint64_t>(total / 3600), "hour");
 }
@@ -70,9 +71,11 @@ std::string text_of(const Reason& reason, TimePoint now) {
     case ReasonCode::kBackoff:
       return fmt::format("failed before and runs again in {}", text_of_wait(reason.until - now));
     case ReasonCode::kArrayLimit:
-      return fmt::format("its job may run {} at once, and as many run", plural(reason.count, "task"));
+      return fmt::format("its job may run {} at once, and as many run",
+                         plural(reason.count, "task"));
     case ReasonCode::kCpus:
-      return fmt::format("wants {} CPUs, {} has {} of {} free", cores(reason.wanted), reason.node,
+      return fmt::format("wants {} {}, {} has {} of {} free", cores(reason.wanted),
+                         reason.wanted == 1000 ? "CPU" : "CPUs", reason.node,
                          cores(reason.available), cores(reason.capacity));
     case ReasonCode::kMemory:
       return fmt::format("wants {} MiB of memory, {} has {} of {} MiB free", reason.wanted,
@@ -82,9 +85,10 @@ std::string text_of(const Reason& reason, TimePoint now) {
                          plural(static_cast<std::uint64_t>(reason.wanted), "GPU"), reason.detail,
                          reason.node, reason.available, reason.capacity);
     case ReasonCode::kBehind:
-      return fmt::format("{} before it in the queue; the first is of job {}",
-                         reason.count == 1 ? "1 task is" : fmt::format("{} tasks are", reason.count),
-                         reason.job.value);
+      return fmt::format(
+          "{} before it in the queue; the first is of job {}",
+          reason.count == 1 ? "1 task is" : fmt::format("{} tasks are", reason.count),
+          reason.job.value);
     case ReasonCode::kReserved:
       return fmt::format("would fit on {}, but that room is kept for job {}, which comes before it",
                          reason.node, reason.job.value);

@@ -13,16 +13,16 @@ namespace tutti {
 
 // Why a task does not start now. The names are part of the JSON interface.
 enum class ReasonCode : std::uint8_t {
-  kDependency,     // waits for `job`, which must end with `when`
-  kBackoff,        // failed before; runs again at `until`
-  kArrayLimit,     // `limit` tasks of its job run already
-  kCpus,           // no node has `wanted` free: the best has `available` of `capacity`
-  kMemory,         // likewise, MiB
-  kDevices,        // likewise, whole or shared GPUs
-  kBehind,         // `count` tasks come before it in the queue; `job` is the first of them
-  kReserved,       // would fit, but the room is kept for `job`, which waits longer
-  kNodes,          // every node that could run it is down or draining
-  kStarting,       // nothing blocks it: it starts with the next round
+  kDependency,  // waits for `job`, which must end with `when`
+  kBackoff,     // failed before; runs again at `until`
+  kArrayLimit,  // `limit` tasks of its job run already
+  kCpus,        // no node has `wanted` free: the best has `available` of `capacity`
+  kMemory,      // likewise, MiB
+  kDevices,     // likewise, whole or shared GPUs
+  kBehind,      // `count` tasks come before it in the queue; `job` is the first of them
+  kReserved,    // would fit, but the room is kept for `job`, which waits longer
+  kNodes,       // every node that could run it is down or draining
+  kStarting,    // nothing blocks it: it starts with the next round
 };
 const char* reason_name(ReasonCode code);
 
@@ -49,9 +49,9 @@ struct Explanation {
   JobId job;
   std::uint32_t task = 0;  // the task that was asked about, or the first one that waits
   TaskState state = TaskState::kQueued;
-  std::vector<Reason> reasons;       // every blocking cause; empty when it is not waiting
+  std::vector<Reason> reasons;        // every blocking cause; empty when it is not waiting
   std::vector<std::string> remedies;  // what would start it now, each enough by itself
-  TimePoint expected_start_p50;      // zero: cannot be said
+  TimePoint expected_start_p50;       // zero: cannot be said
   TimePoint expected_start_p90;
   std::string basis;  // what the expectation rests on, in words
 };

@@ -1,6 +1,8 @@
 #include "core/plan/snapshot.h"
 
 #include <algorithm>
+#include <optional>
+#include <string>
 #include <tuple>
 
 namespace tutti {
@@ -9,7 +11,20 @@ namespace {
 // Fewer samples than this say nothing about a kind's next run.
 constexpr std::uint64_t kEnoughSamples = 3;
 
-GroupView view_of(const Ledger& ledger, std::uint32_t index) {
+// What a kind's history says of its running time; zero: too little to say anything.
+struct Expected {
+  Duration recent_mean;
+  Duration p50;
+  Duration p90;
+};
+
+Expected expected_of(const Ledger& ledger, const std::string& kind) {
+  const Profile* profile = ledger.profile(kind);
+  if (profile == nullptr || profile->samples() < kEnoughSamples) return {};
+  return {profile->recent_mean(), profile->quantile(0.5), profile->quantile(0.9)};
+}
+
+GroupView view_of(const Ledger& ledger, std::uint32_t index, const Expected& expected) {
   const Group& group = ledger.group(index);
   GroupView view{.group = index, .key = &group.key, .ready = group.ready_tasks};
   for (const JobId id : group.ready) {
@@ -17,12 +32,9 @@ GroupView view_of(const Ledger& ledger, std::uint32_t index) {
     const Job& job = *ledger.find_job(id);
     view.heads.push_back({id, job.submitted_at, job.listed});
   }
-  const Profile* profile = ledger.profile(group.key.kind);
-  if (profile != nullptr && profile->samples() >= kEnoughSamples) {
-    view.recent_mean = profile->recent_mean();
-    view.p50 = profile->quantile(0.5);
-    view.p90 = profile->quantile(0.9);
-  }
+  view.recent_mean = expected.recent_mean;
+  view.p50 = expected.p50;
+  view.p90 = expected.p90;
   return view;
 }
 
@@ -32,19 +44,17 @@ TimePoint end_after(TimePoint start, Duration expected, TimePoint now) {
   return expected.value == 0 ? TimePoint() : start + (ran < expected ? expected : ran * 2);
 }
 
-RunningView view_of(const Ledger& ledger, const ActiveAttempt& attempt, TimePoint now) {
-  const GroupKey& key = ledger.group(ledger.find_job(attempt.id.task.job)->group).key;
+RunningView view_of(const GroupKey& key, const ActiveAttempt& attempt, const Expected& expected,
+                    TimePoint now) {
   const TimePoint start = attempt.started_at ? attempt.started_at : attempt.placed_at;
   RunningView view{.node = attempt.allocation.node,
                    .lane = attempt.lane,
+                   .task = attempt.id.task,
                    .request = &key.request,
                    .allocation = &attempt.allocation,
                    .started_at = start};
-  const Profile* profile = ledger.profile(key.kind);
-  if (profile != nullptr && profile->samples() >= kEnoughSamples) {
-    view.likely_end = end_after(start, profile->quantile(0.5), now);
-    view.bound_end = end_after(start, profile->quantile(0.9), now);
-  }
+  view.likely_end = end_after(start, expected.p50, now);
+  view.bound_end = end_after(start, expected.p90, now);
   if (key.time_limit.value > 0) view.bound_end = start + key.time_limit;
   if (!view.likely_end) view.likely_end = view.bound_end;
   return view;
@@ -54,21 +64,37 @@ RunningView view_of(const Ledger& ledger, const ActiveAttempt& attempt, TimePoin
 
 Snapshot snapshot_of(const Ledger& ledger, TimePoint now) {
   Snapshot snapshot{.now = now, .nodes = ledger.nodes(), .usage = &ledger.usage()};
+  // Many attempts are of few groups: what is expected is looked up once for each.
+  std::vector<std::optional<Expected>> expected(ledger.groups().size());
+  const auto expect = [&](std::uint32_t index) -> const Expected& {
+    if (!expected[index]) expected[index] = expected_of(ledger, ledger.group(index).key.kind);
+    return *expected[index];
+  };
   for (std::uint32_t index = 0; index < ledger.groups().size(); ++index) {
     if (ledger.group(index).ready_tasks == 0) continue;
-    snapshot.groups.push_back(view_of(ledger, index));
+    snapshot.groups.push_back(view_of(ledger, index, expect(index)));
     snapshot.held_cpus.push_back(ledger.held_cpus(ledger.group(index).key.account));
   }
   for (const auto& [task, attempt] : ledger.active()) {
-    if (!attempt.staged) snapshot.running.push_back(view_of(ledger, attempt, now));
+    if (attempt.staged) continue;
+    const std::uint32_t group = ledger.find_job(task.job)->group;
+    snapshot.running.push_back(view_of(ledger.group(group).key, attempt, expect(group), now));
   }
   // The table of attempts has no order of its own; a policy's input must.
   std::sort(snapshot.running.begin(), snapshot.running.end(),
             [](const RunningView& a, const RunningView& b) {
-              return std::tie(a.node, a.lane, a.started_at, a.bound_end) <
-                     std::tie(b.node, b.lane, b.started_at, b.bound_end);
+              return std::tie(a.node, a.lane, a.started_at, a.task) <
+                     std::tie(b.node, b.lane, b.started_at, b.task);
             });
-  for (const auto& [id, lane] : ledger.lanes()) snapshot.lanes.push_back(&lane);
+  for (const auto& [id, lane] : ledger.lanes()) {
+    LaneView view{.lane = &lane};
+    for (const TaskId& task : lane.backlog)
+      view.staged_groups.push_back(ledger.find_job(task.job)->group);
+    std::sort(view.staged_groups.begin(), view.staged_groups.end());
+    view.staged_groups.erase(std::unique(view.staged_groups.begin(), view.staged_groups.end()),
+                             view.staged_groups.end());
+    snapshot.lanes.push_back(std::move(view));
+  }
   return snapshot;
 }
 

@@ -35,11 +35,18 @@ struct GroupView {
 struct RunningView {
   NodeId node;
   LaneId lane;
+  TaskId task;
   const Request* request = nullptr;
   const Allocation* allocation = nullptr;
   TimePoint started_at;
-  TimePoint bound_end;  // zero: unknown
+  TimePoint bound_end;   // zero: unknown
   TimePoint likely_end;  // zero: unknown
+};
+
+// A lane, and whose tasks are staged in it.
+struct LaneView {
+  const Lane* lane = nullptr;
+  std::vector<std::uint32_t> staged_groups;  // each once, ascending
 };
 
 // The immutable view on which policies decide. It refers to the ledger and lives for one round.
@@ -49,7 +56,7 @@ struct Snapshot {
   std::span<const Node> nodes;
   std::vector<GroupView> groups;  // those with ready tasks
   std::vector<RunningView> running;
-  std::vector<const Lane*> lanes;
+  std::vector<LaneView> lanes;
   const Usage* usage = nullptr;
   // CPUs that each group's account holds now, by position in `groups`.
   std::vector<MilliCpu> held_cpus;

@@ -9,41 +9,54 @@ namespace {
 
 constexpr TimePoint kNobodyKnows{std::numeric_limits<std::int64_t>::max()};
 
-Node emptied(Node node) {
-  node.free_cpus = node.cpus;
-  node.free_memory = node.memory;
-  for (Device& device : node.devices) {
+// What of a node matters for a request: devices are copied only if it wants some.
+Node outline(const Node& node, const Request& request, bool empty) {
+  Node copy;
+  copy.free_cpus = empty ? node.cpus : node.free_cpus;
+  copy.free_memory = empty ? node.memory : node.free_memory;
+  if (!request.labels.empty()) copy.labels = node.labels;
+  if (request.devices.count == 0) return copy;
+  copy.devices = node.devices;
+  if (!empty) return copy;
+  for (Device& device : copy.devices) {
     device.reserved_memory = MiB();
     device.reserved_share = MilliGpu();
     device.holders = 0;
   }
-  return node;
+  return copy;
 }
 
-// When `request` fits `node` if nothing new is started there, and the node as it is then.
+void give_back(Node& node, const RunningView& ends) {
+  if (node.devices.empty()) {
+    node.free_cpus += ends.allocation->cpus;
+    node.free_memory += ends.allocation->memory;
+  } else {
+    release(node, *ends.request, *ends.allocation);
+  }
+}
+
+TimePoint end_of(const RunningView& view) {
+  return view.bound_end ? view.bound_end : kNobodyKnows;
+}
+
+// When `request` fits `node` if nothing new is started there, and what is free of it then.
 std::pair<TimePoint, Node> earliest_fit(const Node& node, const Request& request,
-                                        std::vector<const RunningView*> running, TimePoint now) {
-  std::stable_sort(running.begin(), running.end(), [](const auto* a, const auto* b) {
-    return (a->bound_end ? a->bound_end : kNobodyKnows) <
-           (b->bound_end ? b->bound_end : kNobodyKnows);
-  });
-  Node later = node;
+                                        std::vector<const RunningView*>& running, TimePoint now) {
+  std::stable_sort(running.begin(), running.end(),
+                   [](const auto* a, const auto* b) { return end_of(*a) < end_of(*b); });
+  Node later = outline(node, request, false);
   TimePoint at = now;
   std::size_t next = 0;
   while (!fits_now(later, request)) {
     // Only what this very pass granted is left: it will end, but nobody knows when.
-    if (next == running.size()) return {kNobodyKnows, emptied(node)};
-    const RunningView& ends = *running[next++];
-    release(later, *ends.request, *ends.allocation);
-    at = ends.bound_end ? std::max(at, ends.bound_end) : kNobodyKnows;
+    if (next == running.size()) return {kNobodyKnows, outline(node, request, true)};
+    at = std::max(at, end_of(*running[next]));
+    give_back(later, *running[next++]);
   }
   // Everything else that ends by then is spare too.
-  for (; next < running.size(); ++next) {
-    const RunningView& ends = *running[next];
-    if ((ends.bound_end ? ends.bound_end : kNobodyKnows) > at) break;
-    release(later, *ends.request, *ends.allocation);
-  }
-  return {at, later};
+  for (; next < running.size() && end_of(*running[next]) <= at; ++next)
+    give_back(later, *running[next]);
+  return {at, std::move(later)};
 }
 
 }  // namespace

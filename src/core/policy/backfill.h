@@ -8,7 +8,8 @@
 
 namespace tutti {
 
-// Backfill lets smaller work pass the first group that does not fit (the head), but never delays it:
+// Backfill lets smaller work pass the first group that does not fit (the head), but never delays
+// it:
 //   1. for each node that could hold the head, running attempts give back their resources in the
 //      order of their expected ends until the head fits;
 //   2. the node where that happens first is reserved (ties by id; an unknown end is the last);

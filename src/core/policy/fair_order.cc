@@ -1,6 +1,10 @@
 #include "core/policy/fair_order.h"
 
 #include <algorithm>
+#include <map>
+#include <numeric>
+#include <string>
+#include <tuple>
 
 namespace tutti {
 namespace {
@@ -8,90 +12,126 @@ namespace {
 // A grant counts as this much use until it has ended and its real use is charged.
 constexpr double kSecondsPerGrant = 60;
 
-double use_of(MilliCpu cpus) { return static_cast<double>(cpus.value) * 1e-3 * kSecondsPerGrant; }
+double use_of(MilliCpu cpus) {
+  return static_cast<double>(cpus.value) * 1e-3 * kSecondsPerGrant;
+}
 
 }  // namespace
 
 FairOrder::FairOrder(const Snapshot& snapshot)
     : snapshot_(snapshot), places_(snapshot.groups.size()) {
-  std::map<Account, double> use;
-  std::map<std::string, double> project_use;
-  for (std::size_t i = 0; i < snapshot.groups.size(); ++i) {
-    const Account& account = snapshot.groups[i].key->account;
-    const auto [it, fresh] = use.try_emplace(account);
-    if (!fresh) continue;
-    const double held = use_of(snapshot.held_cpus[i]);
-    it->second = snapshot.usage->of(account, snapshot.now) + held;
-    const auto [project, first] = project_use.try_emplace(account.project);
-    if (first) project->second = snapshot.usage->of_project(account.project, snapshot.now);
-    project->second += held;
-  }
-  for (std::size_t i = 0; i < snapshot.groups.size(); ++i) {
+  for (std::size_t i = 0; i < places_.size(); ++i) {
     const GroupView& view = snapshot.groups[i];
     const Duration waited = std::max(snapshot.now - view.heads.front().submitted_at, Duration(0));
-    places_[i].level = view.key->priority + waited.value / kAgingStep.value;
-    Project& project = levels_[places_[i].level].projects[view.key->account.project];
-    project.use = project_use[view.key->account.project];
-    project.users[view.key->account.user].use = use[view.key->account];
+    places_[i].priority = view.key->priority + waited.value / kAgingStep.value;
   }
-  for (std::size_t i = 0; i < snapshot.groups.size(); ++i) insert(i);
+  number_accounts();
+  measure_use();
+  for (std::size_t i = 0; i < places_.size(); ++i)
+    users_[places_[i].user].groups.emplace(head_of(i), i);
+  for (std::size_t i = 0; i < users_.size(); ++i)
+    projects_[users_[i].project].users.emplace(users_[i].use, i);
+  for (std::size_t i = 0; i < projects_.size(); ++i)
+    levels_[projects_[i].level].emplace(projects_[i].use, i);
 }
 
-void FairOrder::insert(std::size_t position) {
-  const GroupView& view = snapshot_.groups[position];
-  const Place& place = places_[position];
-  Level& level = levels_[place.level];
-  Project& project = level.projects[view.key->account.project];
-  User& user = project.users[view.key->account.user];
-  user.groups.emplace(view.heads[place.head].job, position);
-  project.order.emplace(user.use, view.key->account.user);
-  level.order.emplace(project.use, view.key->account.project);
+void FairOrder::number_accounts() {
+  std::vector<std::size_t> sorted(places_.size());
+  std::iota(sorted.begin(), sorted.end(), std::size_t{0});
+  const auto key = [&](std::size_t position) {
+    const Account& account = snapshot_.groups[position].key->account;
+    return std::tuple<std::int64_t, const std::string&, const std::string&>(
+        -places_[position].priority, account.project, account.user);
+  };
+  std::sort(sorted.begin(), sorted.end(),
+            [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
+  const std::size_t* before = nullptr;
+  for (const std::size_t& position : sorted) {
+    const bool first = before == nullptr;
+    const Account& account = snapshot_.groups[position].key->account;
+    const Account* last = first ? nullptr : &snapshot_.groups[*before].key->account;
+    const bool level = first || places_[position].priority != places_[*before].priority;
+    const bool project = level || account.project != last->project;
+    const bool user = project || account.user != last->user;
+    if (level) levels_.emplace_back();
+    if (project) projects_.push_back({.level = levels_.size() - 1});
+    if (user) users_.push_back({.project = projects_.size() - 1});
+    places_[position].user = users_.size() - 1;
+    before = &position;
+  }
 }
 
-void FairOrder::remove(std::size_t position) {
-  const GroupView& view = snapshot_.groups[position];
-  const Place& place = places_[position];
-  Level& level = levels_[place.level];
-  Project& project = level.projects[view.key->account.project];
-  User& user = project.users[view.key->account.user];
-  user.groups.erase({view.heads[place.head].job, position});
-  if (!user.groups.empty()) return;
-  project.order.erase({user.use, view.key->account.user});
-  if (!project.order.empty()) return;
-  level.order.erase({project.use, view.key->account.project});
-  if (level.order.empty()) levels_.erase(place.level);
+// A project's use is that of all its users, whatever the priority of what they wait for now.
+void FairOrder::measure_use() {
+  std::map<std::string, std::map<std::string, double>> held;
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    const Account& account = snapshot_.groups[i].key->account;
+    held[account.project].emplace(account.user, use_of(snapshot_.held_cpus[i]));
+  }
+  std::map<std::string, double> project_use;
+  for (const auto& [project, users] : held) {
+    double use = snapshot_.usage->of_project(project, snapshot_.now);
+    for (const auto& [user, held_use] : users) use += held_use;
+    project_use[project] = use;
+  }
+  std::vector<bool> done(users_.size());
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    const std::size_t user = places_[i].user;
+    if (done[user]) continue;
+    done[user] = true;
+    const Account& account = snapshot_.groups[i].key->account;
+    users_[user].use =
+        snapshot_.usage->of(account, snapshot_.now) + held[account.project][account.user];
+    projects_[users_[user].project].use = project_use[account.project];
+  }
+}
+
+JobId FairOrder::head_of(std::size_t position) const {
+  return snapshot_.groups[position].heads[places_[position].head].job;
 }
 
 std::optional<std::size_t> FairOrder::next() const {
-  if (levels_.empty()) return std::nullopt;
-  const Level& level = levels_.begin()->second;
-  const Project& project = level.projects.at(level.order.begin()->second);
-  const User& user = project.users.at(project.order.begin()->second);
-  return user.groups.begin()->second;
+  if (level_ == levels_.size()) return std::nullopt;
+  const Project& project = projects_[levels_[level_].begin()->second];
+  return users_[project.users.begin()->second].groups.begin()->second;
+}
+
+void FairOrder::remove(std::size_t position) {
+  User& user = users_[places_[position].user];
+  Project& project = projects_[user.project];
+  user.groups.erase({head_of(position), position});
+  if (!user.groups.empty()) return;
+  project.users.erase({user.use, places_[position].user});
+  if (!project.users.empty()) return;
+  levels_[project.level].erase({project.use, user.project});
+  while (level_ < levels_.size() && levels_[level_].empty()) ++level_;
 }
 
 bool FairOrder::granted(std::size_t position) {
-  const GroupView& view = snapshot_.groups[position];
   Place& place = places_[position];
-  Level& level = levels_[place.level];
-  Project& project = level.projects[view.key->account.project];
-  User& user = project.users[view.key->account.user];
+  const GroupView& view = snapshot_.groups[position];
   const double use = use_of(view.key->request.cpus);
+  const bool next_head = place.taken + 1 == view.heads[place.head].tasks;
+  const bool left = !next_head || place.head + 1 < view.heads.size();
+  const std::size_t user_index = place.user;
+  User& user = users_[user_index];
+  Project& project = projects_[user.project];
 
-  level.order.erase({project.use, view.key->account.project});
-  project.order.erase({user.use, view.key->account.user});
-  user.groups.erase({view.heads[place.head].job, position});
+  if (next_head) user.groups.erase({head_of(position), position});
+  if (next_head && left) {
+    place.taken = 0;
+    ++place.head;
+    user.groups.emplace(head_of(position), position);
+  } else {
+    ++place.taken;
+  }
+  project.users.erase({user.use, user_index});
+  levels_[project.level].erase({project.use, user.project});
   user.use += use;
   project.use += use;
-  bool left = true;
-  if (++place.taken == view.heads[place.head].tasks) {
-    place.taken = 0;
-    left = ++place.head < view.heads.size();
-  }
-  if (left) user.groups.emplace(view.heads[place.head].job, position);
-  if (!user.groups.empty()) project.order.emplace(user.use, view.key->account.user);
-  if (!project.order.empty()) level.order.emplace(project.use, view.key->account.project);
-  if (level.order.empty()) levels_.erase(place.level);
+  if (!user.groups.empty()) project.users.emplace(user.use, user_index);
+  if (!project.users.empty()) levels_[project.level].emplace(project.use, user.project);
+  while (level_ < levels_.size() && levels_[level_].empty()) ++level_;
   return left;
 }
 

@@ -1,11 +1,8 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <map>
 #include <optional>
 #include <set>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -32,30 +29,36 @@ class FairOrder {
   void remove(std::size_t position);
 
  private:
+  // Levels, their projects and the projects' users are numbered in the order of priority and name,
+  // so that a tie between numbers is a tie between names.
+  using ByUse = std::set<std::pair<double, std::size_t>>;
   struct User {
+    std::size_t project = 0;
     double use = 0;
     std::set<std::pair<JobId, std::size_t>> groups;
   };
   struct Project {
+    std::size_t level = 0;
     double use = 0;
-    std::map<std::string, User> users;
-    std::set<std::pair<double, std::string>> order;
-  };
-  struct Level {
-    std::map<std::string, Project> projects;
-    std::set<std::pair<double, std::string>> order;
+    ByUse users;
   };
   struct Place {
-    std::int64_t level = 0;
+    std::int64_t priority = 0;
+    std::size_t user = 0;
     std::size_t head = 0;
     std::uint32_t taken = 0;  // tasks taken of that head
   };
 
-  void insert(std::size_t position);
+  void number_accounts();
+  void measure_use();
+  JobId head_of(std::size_t position) const;
 
   const Snapshot& snapshot_;
-  std::map<std::int64_t, Level, std::greater<>> levels_;
-  std::vector<Place> places_;
+  std::vector<Place> places_;  // by position
+  std::vector<User> users_;
+  std::vector<Project> projects_;
+  std::vector<ByUse> levels_;
+  std::size_t level_ = 0;  // the first that is not empty
 };
 
 }  // namespace tutti

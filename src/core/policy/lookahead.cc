@@ -6,35 +6,51 @@
 namespace tutti {
 namespace {
 
-constexpr Duration kShort = milliseconds(25);
-constexpr Duration kWindow = milliseconds(30);
-constexpr Duration kLate = milliseconds(100);
+constexpr Duration kShort = milliseconds(50);
+constexpr Duration kWindow = milliseconds(100);
+constexpr Duration kLate = milliseconds(300);
 constexpr std::uint32_t kDeepest = 32;
 
 std::uint32_t depth_of(const GroupView& view) {
   if (view.recent_mean.value == 0 || view.recent_mean > kShort) return 0;
   if (view.key->request.devices.count > 0) return 0;
   const auto depth = static_cast<std::uint32_t>(kWindow.value / view.recent_mean.value);
-  return std::clamp(depth, 1u, kDeepest);
+  return std::clamp(depth, 2u, kDeepest);
 }
 
-// The lanes of a pass, with what it has staged so far.
+// The lanes of a pass: when the newest of each one's running attempts started, and what this pass
+// has staged so far.
 class Backlogs {
  public:
-  explicit Backlogs(const Snapshot& snapshot) : snapshot_(snapshot) {}
-
-  std::uint32_t staged(const Lane& lane) const {
-    const auto it = added_.find(lane.id);
-    return lane.staged + (it == added_.end() ? 0 : it->second);
+  explicit Backlogs(const Snapshot& snapshot) : snapshot_(snapshot) {
+    for (const RunningView& running : snapshot.running) {
+      TimePoint& newest = newest_[running.lane];
+      newest = std::max(newest, running.started_at);
+    }
+    for (const LaneView& view : snapshot.lanes) {
+      const Lane* lane = view.lane;
+      if (lane->width > 0 && snapshot.nodes[lane->node.value - 1].keeps_backlog)
+        by_request_[lane->request].push_back(lane);
+    }
   }
 
+  // When the lane's backlog counts as stuck; in the past: nothing has moved there for too long.
+  TimePoint late_at(const Lane& lane) const {
+    const auto it = newest_.find(lane.id);
+    return it == newest_.end() ? snapshot_.now : it->second + kLate;
+  }
+
+  bool has_lane(const Request& request) const { return by_request_.contains(request); }
+
   // The lane of this request with room for one more, the emptiest first; null if there is none.
-  const Lane* open_lane(const GroupView& view, std::uint32_t depth) const {
+  const Lane* open_lane(const Request& request, std::uint32_t depth) const {
+    const auto lanes = by_request_.find(request);
+    if (lanes == by_request_.end()) return nullptr;
     const Lane* best = nullptr;
-    for (const Lane* lane : snapshot_.lanes) {
+    for (const Lane* lane : lanes->second) {
       const Node& node = snapshot_.nodes[lane->node.value - 1];
-      if (lane->width == 0 || lane->request != view.key->request || !node.keeps_backlog ||
-          node.state != Node::State::kUp || staged(*lane) >= depth * lane->width)
+      if (node.state != Node::State::kUp || staged(*lane) >= depth * lane->width ||
+          late_at(*lane) <= snapshot_.now)
         continue;
       // Compares staged per allocation without dividing.
       if (best == nullptr || staged(*lane) * best->width < staged(*best) * lane->width) best = lane;
@@ -45,15 +61,24 @@ class Backlogs {
   void add(const Lane& lane) { ++added_[lane.id]; }
 
  private:
+  std::uint32_t staged(const Lane& lane) const {
+    const auto it = added_.find(lane.id);
+    return lane.staged + (it == added_.end() ? 0 : it->second);
+  }
+
   const Snapshot& snapshot_;
+  std::map<LaneId, TimePoint> newest_;
+  std::map<Request, std::vector<const Lane*>> by_request_;
   std::map<LaneId, std::uint32_t> added_;
 };
 
 void recall_for(const GroupView& waiting, const Snapshot& snapshot, Plan& plan) {
-  for (const Lane* lane : snapshot.lanes) {
-    if (lane->staged > 0 &&
-        could_ever_fit(snapshot.nodes[lane->node.value - 1], waiting.key->request))
-      plan.recalls.push_back({lane->id});
+  for (const LaneView& view : snapshot.lanes) {
+    const bool overtaken = std::any_of(view.staged_groups.begin(), view.staged_groups.end(),
+                                       [&](std::uint32_t group) { return group != waiting.group; });
+    if (overtaken &&
+        could_ever_fit(snapshot.nodes[view.lane->node.value - 1], waiting.key->request))
+      plan.recalls.push_back({view.lane->id});
   }
 }
 
@@ -61,7 +86,7 @@ void recall_for(const GroupView& waiting, const Snapshot& snapshot, Plan& plan) 
 bool stage(const GroupView& view, std::uint64_t left, Backlogs& backlogs, Plan& plan) {
   const std::uint32_t depth = depth_of(view);
   while (left > 0) {
-    const Lane* lane = backlogs.open_lane(view, depth);
+    const Lane* lane = backlogs.open_lane(view.key->request, depth);
     if (lane == nullptr) return false;
     backlogs.add(*lane);
     plan.starts.push_back(
@@ -71,42 +96,45 @@ bool stage(const GroupView& view, std::uint64_t left, Backlogs& backlogs, Plan& 
   return true;
 }
 
-bool has_lane(const GroupView& view, const Snapshot& snapshot) {
-  return std::any_of(snapshot.lanes.begin(), snapshot.lanes.end(), [&](const Lane* lane) {
-    return lane->width > 0 && lane->request == view.key->request;
-  });
+// A backlog behind tasks that run longer than expected goes back into the queue, where it may find
+// room elsewhere and keeps its place.
+void free_the_stuck(const Snapshot& snapshot, const Backlogs& backlogs, Plan& plan) {
+  for (const LaneView& view : snapshot.lanes) {
+    const Lane* lane = view.lane;
+    if (lane->staged == 0) continue;
+    const TimePoint late_at = backlogs.late_at(*lane);
+    if (late_at <= snapshot.now) {
+      plan.recalls.push_back({lane->id});
+    } else if (!plan.wake_at || late_at < plan.wake_at) {
+      plan.wake_at = late_at;
+    }
+  }
 }
 
-// A backlog behind a task that runs longer than expected, while its node has room.
-void free_the_stuck(const Snapshot& snapshot, const Workspace& workspace, Plan& plan) {
-  for (const Lane* lane : snapshot.lanes) {
-    if (lane->staged == 0 || !workspace.fits(lane->request, lane->node)) continue;
-    TimePoint newest;
-    for (const RunningView& running : snapshot.running) {
-      if (running.lane == lane->id) newest = std::max(newest, running.started_at);
+void stage_in_order(const Snapshot& snapshot, std::span<const std::size_t> blocked,
+                    std::span<const std::uint64_t> taken, Backlogs& backlogs, Plan& plan) {
+  for (std::size_t i = 0; i < blocked.size(); ++i) {
+    const GroupView& view = snapshot.groups[blocked[i]];
+    if (depth_of(view) == 0 || !backlogs.has_lane(view.key->request)) {
+      // Behind short work that comes before it, it has to wait anyway.
+      if (i == 0) recall_for(view, snapshot, plan);
+      return;
     }
-    if (snapshot.now - newest >= kLate) {
-      plan.recalls.push_back({lane->id});
-    } else if (!plan.wake_at || newest + kLate < plan.wake_at) {
-      plan.wake_at = newest + kLate;
-    }
+    if (!stage(view, view.ready - taken[blocked[i]], backlogs, plan)) return;
   }
 }
 
 }  // namespace
 
 void look_ahead(const Snapshot& snapshot, std::span<const std::size_t> blocked,
-                std::span<const std::uint64_t> taken, const Workspace& workspace, Plan& plan) {
+                std::span<const std::uint64_t> taken, Plan& plan) {
+  const bool idle = std::all_of(snapshot.lanes.begin(), snapshot.lanes.end(),
+                                [](const LaneView& view) { return view.lane->staged == 0; });
+  const bool short_work = !blocked.empty() && depth_of(snapshot.groups[blocked.front()]) > 0;
+  if (idle && !short_work) return;
   Backlogs backlogs(snapshot);
-  for (const std::size_t position : blocked) {
-    const GroupView& view = snapshot.groups[position];
-    if (depth_of(view) == 0 || !has_lane(view, snapshot)) {
-      recall_for(view, snapshot, plan);
-      return;
-    }
-    if (!stage(view, view.ready - taken[position], backlogs, plan)) return;
-  }
-  if (blocked.empty()) free_the_stuck(snapshot, workspace, plan);
+  stage_in_order(snapshot, blocked, taken, backlogs, plan);
+  free_the_stuck(snapshot, backlogs, plan);
 }
 
 }  // namespace tutti

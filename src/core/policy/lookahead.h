@@ -4,7 +4,6 @@
 
 #include "core/plan/plan.h"
 #include "core/plan/snapshot.h"
-#include "core/policy/workspace.h"
 
 namespace tutti {
 
@@ -13,12 +12,12 @@ namespace tutti {
 // the executor starts them without asking.
 //   - Staged are only tasks without devices, of kinds whose recent mean is below kShort, in the
 //     order of the queue, until a lane has about kWindow of work.
-//   - Nobody is overtaken: at the first waiting group that cannot be staged, staging ends, and what
-//     is already staged on nodes that this group could use is recalled.
-//   - If a lane's running task turns out long while there is room elsewhere, its backlog is recalled.
+//   - Nobody is overtaken: at the first waiting group that cannot be staged, staging ends; if that
+//     group is the first of all, what is already staged on nodes that it could use is recalled.
+//   - If the running tasks of a lane turn out long (kLate), its backlog is recalled.
 // `blocked` are the positions of groups that found no room, in the order of the queue; `taken` says
 // how many tasks of each group the plan has started so far.
 void look_ahead(const Snapshot& snapshot, std::span<const std::size_t> blocked,
-                std::span<const std::uint64_t> taken, const Workspace& workspace, Plan& plan);
+                std::span<const std::uint64_t> taken, Plan& plan);
 
 }  // namespace tutti

@@ -1,6 +1,7 @@
 #include "core/policy/workspace.h"
 
-#include <tuple>
+#include <algorithm>
+#include <limits>
 
 namespace tutti {
 
@@ -12,7 +13,17 @@ bool leaves(const Reservation& reservation, const Request& request, TimePoint bo
 
 Workspace::Workspace(std::span<const Node> nodes) : nodes_(nodes.begin(), nodes.end()) {
   rooms_.reserve(nodes_.size());
-  for (const Node& node : nodes_) rooms_.push_back(room_of(node));
+  std::vector<Order> order;
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    rooms_.push_back(room_of(nodes_[i]));
+    if (rooms_[i].up) order.push_back(place_of(i));
+  }
+  std::sort(order.begin(), order.end());
+  order_ = std::set<Order>(order.begin(), order.end());
+}
+
+Workspace::Order Workspace::place_of(std::size_t index) const {
+  return {rooms_[index].devices, rooms_[index].cpus, rooms_[index].memory, index};
 }
 
 Workspace::Room Workspace::room_of(const Node& node) const {
@@ -35,38 +46,36 @@ bool Workspace::allowed(const Request& request, std::size_t index,
   if (reservation && reservation->node.value == index + 1 &&
       !leaves(*reservation, request, bounded_end))
     return false;
-  return (request.devices.count == 0 && request.labels.empty()) ||
-         fits_now(nodes_[index], request);
+  return (request.devices.count == 0 && request.labels.empty()) || fits_now(nodes_[index], request);
 }
 
 std::optional<NodeId> Workspace::find(const Request& request,
                                       const std::optional<Reservation>& reservation,
-                                      TimePoint bounded_end) {
-  // The node that was the tightest fit is a tighter one now: if it still fits, it is the best.
-  const auto last = last_choice_.find(&request);
-  if (last != last_choice_.end() && allowed(request, last->second, reservation, bounded_end))
-    return NodeId(static_cast<std::uint32_t>(last->second + 1));
-
-  std::optional<std::size_t> best;
-  std::tuple<std::uint32_t, std::int64_t, std::int64_t> best_score;
-  for (std::size_t i = 0; i < rooms_.size(); ++i) {
-    if (request.cpus.value > rooms_[i].cpus) continue;
-    const std::tuple score{rooms_[i].devices, rooms_[i].cpus, rooms_[i].memory};
-    if (best && !(score < best_score)) continue;
-    if (!allowed(request, i, reservation, bounded_end)) continue;
-    best = i;
-    best_score = score;
+                                      TimePoint bounded_end) const {
+  constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
+  Order from{request.devices.count, request.cpus.value, kLeast, 0};
+  for (auto it = order_.lower_bound(from); it != order_.end();) {
+    if (std::get<1>(*it) < request.cpus.value) {
+      // Too few CPUs: on to the first node with as many free devices that has enough.
+      std::get<0>(from) = std::get<0>(*it);
+      it = order_.lower_bound(from);
+      continue;
+    }
+    const std::size_t index = std::get<3>(*it);
+    if (allowed(request, index, reservation, bounded_end))
+      return NodeId(static_cast<std::uint32_t>(index + 1));
+    ++it;
   }
-  if (!best) return std::nullopt;
-  last_choice_[&request] = *best;
-  return NodeId(static_cast<std::uint32_t>(*best + 1));
+  return std::nullopt;
 }
 
 Allocation Workspace::take(const Request& request, NodeId id) {
   Node& node = nodes_[id.value - 1];
   Allocation allocation = grant(node, request);
   reserve(node, request, allocation);
+  order_.erase(place_of(id.value - 1));
   rooms_[id.value - 1] = room_of(node);
+  order_.insert(place_of(id.value - 1));
   return allocation;
 }
 

@@ -2,8 +2,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <span>
-#include <unordered_map>
+#include <tuple>
 #include <vector>
 
 #include "core/model/node.h"
@@ -22,7 +23,7 @@ class Workspace {
   // A node where the request fits now without touching the reservation; `bounded_end` is when the
   // task will have ended at the latest (zero: unknown).
   std::optional<NodeId> find(const Request& request, const std::optional<Reservation>& reservation,
-                             TimePoint bounded_end);
+                             TimePoint bounded_end) const;
   Allocation take(const Request& request, NodeId node);
   bool fits(const Request& request, NodeId node) const;
   const Node& node(NodeId id) const { return nodes_[id.value - 1]; }
@@ -40,9 +41,12 @@ class Workspace {
     bool up = false;
   };
   std::vector<Room> rooms_;
-  std::unordered_map<const Request*, std::size_t> last_choice_;
+  // The nodes that are up, the fullest first: by free devices, CPUs, memory, then id.
+  using Order = std::tuple<std::uint32_t, std::int64_t, std::int64_t, std::size_t>;
+  std::set<Order> order_;
 
   Room room_of(const Node& node) const;
+  Order place_of(std::size_t index) const;
 };
 
 // Whether the reservation leaves this much of its node to others until it is due.

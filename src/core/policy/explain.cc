@@ -1,4 +1,4 @@
-#include "core/plan/explain.h"
+#include "core/policy/explain.h"
 
 #include <fmt/format.h>
 
@@ -8,17 +8,16 @@
 #include <vector>
 
 #include "base/check.h"
-#include "core/plan/decide.h"
-#include "core/plan/forecast.h"
 #include "core/plan/snapshot.h"
+#include "core/policy/decide.h"
+#include "core/policy/forecast.h"
 
 namespace tutti {
 namespace {
 
 std::int64_t free_devices(const Node& node) {
-  return std::count_if(node.devices.begin(), node.devices.end(), [](const Device& device) {
-    return device.healthy && device.holders == 0;
-  });
+  return std::count_if(node.devices.begin(), node.devices.end(),
+                       [](const Device& device) { return device.healthy && device.holders == 0; });
 }
 
 // The node that lacks least: the one to name in a reason.
@@ -69,39 +68,6 @@ std::string closed_nodes(const Ledger& ledger, const Request& request) {
   return text.empty() ? "there is no such node at present" : text;
 }
 
-// Single running jobs whose end would make the request fit, at most three, oldest first.
-void add_freeing_jobs(const Ledger& ledger, const Node& node, const Request& request,
-                      std::vector<std::string>& remedies) {
-  std::map<JobId, Node> without;
-  for (const auto& [task, attempt] : ledger.active()) {
-    if (attempt.allocation.node != node.id || attempt.staged) continue;
-    Node& later = without.try_emplace(task.job, node).first->second;
-    release(later, ledger.group(ledger.find_job(task.job)->group).key.request, attempt.allocation);
-  }
-  for (const auto& [job, later] : without) {
-    if (remedies.size() >= 3) return;
-    if (fits_now(later, request))
-      remedies.push_back(fmt::format("the end of job {} (tutti cancel {})", job.value, job.value));
-  }
-}
-
-void add_smaller_requests(const Node& node, const Request& request,
-                          std::vector<std::string>& remedies) {
-  Request smaller = request;
-  if (request.cpus > node.free_cpus && node.free_cpus.value > 0) {
-    smaller.cpus = node.free_cpus;
-    if (fits_now(node, smaller))
-      remedies.push_back(fmt::format("asking for at most --cpus {:g}",
-                                     static_cast<double>(node.free_cpus.value) / 1000.0));
-  }
-  smaller = request;
-  if (request.memory > node.free_memory && node.free_memory.value > 0) {
-    smaller.memory = node.free_memory;
-    if (fits_now(node, smaller))
-      remedies.push_back(fmt::format("asking for at most --mem {}M", node.free_memory.value));
-  }
-}
-
 std::optional<std::size_t> position_of(const Snapshot& snapshot, std::uint32_t group) {
   for (std::size_t i = 0; i < snapshot.groups.size(); ++i) {
     if (snapshot.groups[i].group == group) return i;
@@ -120,8 +86,88 @@ std::uint64_t older_in_group(const Ledger& ledger, const Job& job, std::uint32_t
   for (std::uint32_t index = job.next_fresh; index < std::min<std::size_t>(task, job.slots.size());
        ++index)
     older += job.slots[index].state == TaskState::kQueued && job.slots[index].attempts == 0 ? 1 : 0;
-  const auto untouched = static_cast<std::uint32_t>(std::max<std::size_t>(job.slots.size(), job.next_fresh));
+  const auto untouched =
+      static_cast<std::uint32_t>(std::max<std::size_t>(job.slots.size(), job.next_fresh));
   return older + (task > untouched ? task - untouched : 0);
+}
+
+// The world in which a task waits. Remedies are not guessed: each is tried on decide().
+struct Waiting {
+  const Ledger& ledger;
+  const Snapshot& snapshot;
+  std::size_t position = 0;  // of its group
+  std::uint64_t older = 0;   // tasks of its group that come before it
+};
+
+bool would_start(const Waiting& waiting, const Snapshot& otherwise) {
+  const std::uint32_t group = waiting.snapshot.groups[waiting.position].group;
+  const Plan plan = decide(otherwise);
+  const auto starts = std::count_if(plan.starts.begin(), plan.starts.end(), [&](const Start& one) {
+    return one.group == group && !one.staged;
+  });
+  return static_cast<std::uint64_t>(starts) > waiting.older;
+}
+
+bool would_start_as(const Waiting& waiting, const GroupKey& key) {
+  Snapshot otherwise = waiting.snapshot;
+  otherwise.groups[waiting.position].key = &key;
+  return would_start(waiting, otherwise);
+}
+
+bool would_start_without(const Waiting& waiting, JobId job, const Node& later) {
+  std::vector<Node> nodes(waiting.snapshot.nodes.begin(), waiting.snapshot.nodes.end());
+  nodes[later.id.value - 1] = later;
+  Snapshot otherwise = waiting.snapshot;
+  otherwise.nodes = nodes;
+  std::erase_if(otherwise.running, [&](const RunningView& view) {
+    return view.task.job == job && view.node == later.id;
+  });
+  return would_start(waiting, otherwise);
+}
+
+// Single running jobs whose end would start it, at most three, oldest first.
+void add_freeing_jobs(const Waiting& waiting, const Node& node, const Request& request,
+                      std::vector<std::string>& remedies) {
+  constexpr int kMostTried = 20;
+  std::map<JobId, Node> without;
+  for (const RunningView& running : waiting.snapshot.running) {
+    // What is staged behind an attempt inherits its room.
+    if (running.node != node.id || waiting.ledger.find_lane(running.lane)->staged > 0) continue;
+    Node& later = without.try_emplace(running.task.job, node).first->second;
+    release(later, *running.request, *running.allocation);
+  }
+  int tried = 0;
+  for (const auto& [job, later] : without) {
+    if (!fits_now(later, request)) continue;
+    if (remedies.size() >= 3 || ++tried > kMostTried) return;
+    if (would_start_without(waiting, job, later))
+      remedies.push_back(fmt::format("the end of job {} (tutti cancel {})", job.value, job.value));
+  }
+}
+
+void add_smaller_requests(const Waiting& waiting, const Node& node, const Request& request,
+                          std::vector<std::string>& remedies) {
+  GroupKey smaller = *waiting.snapshot.groups[waiting.position].key;
+  if (request.cpus > node.free_cpus && node.free_cpus.value > 0) {
+    smaller.request.cpus = node.free_cpus;
+    if (would_start_as(waiting, smaller))
+      remedies.push_back(fmt::format("asking for at most --cpus {:g}",
+                                     static_cast<double>(node.free_cpus.value) / 1000.0));
+  }
+  smaller.request = request;
+  if (request.memory > node.free_memory && node.free_memory.value > 0) {
+    smaller.request.memory = node.free_memory;
+    if (would_start_as(waiting, smaller))
+      remedies.push_back(fmt::format("asking for at most --mem {}M", node.free_memory.value));
+  }
+}
+
+void add_priority(const Waiting& waiting, std::vector<std::string>& remedies) {
+  constexpr std::int32_t kFirst = 1'000'000'000;
+  GroupKey first = *waiting.snapshot.groups[waiting.position].key;
+  first.priority = kFirst;
+  if (would_start_as(waiting, first))
+    remedies.push_back("a higher --priority than what waits before it");
 }
 
 void explain_ready(const Ledger& ledger, const Job& job, TimePoint now, Explanation& answer) {
@@ -129,25 +175,24 @@ void explain_ready(const Ledger& ledger, const Job& job, TimePoint now, Explanat
   const auto position = position_of(snapshot, job.group);
   if (!position) return;
   const Request& request = ledger.group(job.group).key.request;
-  const Ahead ahead = ahead_of(snapshot, *position, older_in_group(ledger, job, answer.task));
+  const Waiting waiting{ledger, snapshot, *position, older_in_group(ledger, job, answer.task)};
+  const Ahead ahead = ahead_of(snapshot, *position, waiting.older);
   const Node* node = best_node(ledger, request);
   if (node == nullptr) {
-    answer.reasons.push_back(
-        {.code = ReasonCode::kNodes, .detail = closed_nodes(ledger, request)});
+    answer.reasons.push_back({.code = ReasonCode::kNodes, .detail = closed_nodes(ledger, request)});
     answer.basis = "not known: no node takes it at present";
     return;
   }
   const bool fits = fits_now(*node, request);
   if (!fits) {
     add_lacks(*node, request, answer.reasons);
-    add_smaller_requests(*node, request, answer.remedies);
-    add_freeing_jobs(ledger, *node, request, answer.remedies);
+    add_smaller_requests(waiting, *node, request, answer.remedies);
+    add_freeing_jobs(waiting, *node, request, answer.remedies);
   }
   if (ahead.tasks > 0) {
     answer.reasons.push_back(
         {.code = ReasonCode::kBehind, .job = ahead.first, .count = ahead.tasks});
-    // Being first helps only if being first is all it lacks.
-    if (fits) answer.remedies.push_back("a higher --priority than what waits before it");
+    if (fits) add_priority(waiting, answer.remedies);
   }
   const Plan plan = decide(snapshot);
   if (fits && plan.reservation && plan.reservation->group != job.group &&
@@ -224,7 +269,8 @@ std::string impossible(const Ledger& ledger, const Request& request) {
                          request.devices.count == 1 ? "" : "s", devices);
   else
     wanted = "this combination of CPUs, memory, GPUs and labels";
-  return fmt::format("no node could ever run it: it wants {}. Ask for less, or add a node.", wanted);
+  return fmt::format("no node could ever run it: it wants {}. Ask for less, or add a node.",
+                     wanted);
 }
 
 }  // namespace tutti

@@ -1,4 +1,4 @@
-#include "core/policy/usage.h"
+#include "core/model/usage.h"
 
 #include <cmath>
 
@@ -45,6 +45,8 @@ UsageRecord Usage::record(const Account& account) const {
   return it == records_.end() ? UsageRecord{account, 0, TimePoint(0)} : it->second;
 }
 
-void Usage::restore(const UsageRecord& record) { records_[record.account] = record; }
+void Usage::restore(const UsageRecord& record) {
+  records_[record.account] = record;
+}
 
 }  // namespace tutti

@@ -1,4 +1,4 @@
-#include "core/plan/forecast.h"
+#include "core/policy/forecast.h"
 
 #include <algorithm>
 #include <vector>
@@ -19,7 +19,8 @@ void add(const GroupView& view, std::uint64_t tasks, Ahead& ahead) {
   const Duration p50 = view.p50.value > 0 ? view.p50 : view.bound();
   ahead.known = ahead.known && p50.value > 0;
   ahead.cpu_seconds_p50 += static_cast<double>(tasks) * cpu_seconds(view.key->request, p50);
-  ahead.cpu_seconds_p90 += static_cast<double>(tasks) * cpu_seconds(view.key->request, view.bound());
+  ahead.cpu_seconds_p90 +=
+      static_cast<double>(tasks) * cpu_seconds(view.key->request, view.bound());
 }
 
 // When the request fits some node if what runs ends as `end_of` says; zero: cannot be said.
@@ -32,9 +33,8 @@ TimePoint room_at(const Snapshot& snapshot, const Request& request, EndOf end_of
     for (const RunningView& view : snapshot.running) {
       if (view.node == node.id && end_of(view)) running.push_back(&view);
     }
-    std::stable_sort(running.begin(), running.end(), [&](const auto* a, const auto* b) {
-      return end_of(*a) < end_of(*b);
-    });
+    std::stable_sort(running.begin(), running.end(),
+                     [&](const auto* a, const auto* b) { return end_of(*a) < end_of(*b); });
     Node later = node;
     TimePoint at = snapshot.now;
     auto next = running.begin();
@@ -97,13 +97,11 @@ Forecast forecast(const Snapshot& snapshot, const Request& request, const Ahead&
     return {{}, {}, "not known: something before it has neither --time nor enough earlier runs"};
   }
   const TimePoint p50 = std::max(
-      room_p50,
-      after_work(snapshot.now, ahead.cpu_seconds_p50, capacity.busy_p50, capacity.cpus));
+      room_p50, after_work(snapshot.now, ahead.cpu_seconds_p50, capacity.busy_p50, capacity.cpus));
   const TimePoint p90 = std::max(
-      room_p90,
-      after_work(snapshot.now, ahead.cpu_seconds_p90, capacity.busy_p90, capacity.cpus));
+      room_p90, after_work(snapshot.now, ahead.cpu_seconds_p90, capacity.busy_p90, capacity.cpus));
   return {p50, std::max(p50, p90),
-          "from time limits and measured run times of what runs and of what waits before it"};
+          "time limits and measured run times of what runs and of what waits before it"};
 }
 
 }  // namespace tutti

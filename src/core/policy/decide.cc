@@ -1,4 +1,4 @@
-#include "core/plan/decide.h"
+#include "core/policy/decide.h"
 
 #include <vector>
 
@@ -46,7 +46,7 @@ Plan decide(const Snapshot& snapshot) {
     ++taken[*position];
     if (!order.granted(*position) && taken[*position] < view.ready) plan.more = true;
   }
-  if (!plan.more) look_ahead(snapshot, blocked, taken, workspace, plan);
+  if (!plan.more) look_ahead(snapshot, blocked, taken, plan);
   return plan;
 }
 

@@ -1,0 +1,126 @@
+#include "core/policy/decide.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "tests/support/ledger_checks.h"
+#include "tests/support/world.h"
+
+namespace tutti {
+namespace {
+
+using testing::IsEmpty;
+using testing_support::broken_invariant;
+using testing_support::cpus;
+using testing_support::gpus;
+using testing_support::node;
+using testing_support::spec;
+using testing_support::with_gpus;
+using testing_support::World;
+
+TEST(decide, nothing_to_do_is_an_empty_plan) {
+  World world({node("a", 4)});
+  EXPECT_EQ(decide(snapshot_of(world.ledger, world.now)), Plan());
+}
+
+TEST(decide, all_that_fits_starts_at_once) {
+  World world({node("a", 4), node("b", 4)});
+  world.submit(spec(cpus(1), seconds(1), 100));
+  EXPECT_EQ(world.pass().size(), 8u);
+}
+
+TEST(decide, many_jobs_do_not_share_one_allocation) {
+  World world({node("a", 4)});
+  for (int i = 0; i < 10; ++i) world.submit(spec(cpus(3)));
+  EXPECT_EQ(world.pass().size(), 1u);
+  EXPECT_EQ(broken_invariant(world.ledger), "");
+}
+
+TEST(decide, eighty_tasks_of_018_gpu_are_placed_on_16_gpus_at_once) {
+  World world({with_gpus(node("a", 64), 8), with_gpus(node("b", 64), 8)});
+  world.submit(spec(gpus(1, 180), seconds(1), 80));
+  EXPECT_EQ(world.pass().size(), 80u);
+  EXPECT_EQ(broken_invariant(world.ledger), "");
+}
+
+TEST(decide, ten_tasks_of_06_gpu_are_placed_on_16_gpus_at_once) {
+  World world({with_gpus(node("a", 64), 8), with_gpus(node("b", 64), 8)});
+  world.submit(spec(gpus(1, 600), seconds(1), 10));
+  EXPECT_EQ(world.pass().size(), 10u);
+}
+
+TEST(decide, an_impossible_job_does_not_block_the_rest) {
+  World world({node("a", 4)});
+  world.submit(spec(cpus(100)));
+  world.submit(spec(gpus(1)));
+  const JobId possible = world.submit(spec(cpus(4)));
+  EXPECT_THAT(world.pass(), testing::ElementsAre(AttemptId{{possible, 0}, 1}));
+}
+
+TEST(decide, nothing_starts_on_a_node_that_is_draining_or_down) {
+  Node draining = node("a", 4);
+  draining.state = Node::State::kDraining;
+  Node down = node("b", 4);
+  down.state = Node::State::kDown;
+  World world({draining, down});
+  world.submit(spec(cpus(1)));
+  EXPECT_THAT(world.pass(), IsEmpty());
+  EXPECT_FALSE(world.plan.reservation);
+}
+
+TEST(decide, more_jobs_than_a_snapshot_shows_are_placed_in_further_passes) {
+  World world({node("a", 100)});
+  for (int i = 0; i < 50; ++i) world.submit(spec(cpus(1)));
+  const Plan first = decide(snapshot_of(world.ledger, world.now));
+  EXPECT_TRUE(first.more);
+  EXPECT_EQ(first.starts.size(), Snapshot::kHeads);
+  EXPECT_EQ(world.pass().size(), 50u);
+}
+
+TEST(decide, two_users_get_half_each) {
+  World world({node("a", 10)});
+  JobSpec bob = spec(cpus(1), seconds(1), 100);
+  bob.user = "bob";
+  const JobId first = world.submit(spec(cpus(1), seconds(1), 100));
+  const JobId second = world.submit(bob);
+  std::map<JobId, int> placed;
+  for (const AttemptId& attempt : world.pass()) ++placed[attempt.task.job];
+  EXPECT_EQ(placed[first], 5);
+  EXPECT_EQ(placed[second], 5);
+}
+
+TEST(snapshot, too_few_samples_say_nothing) {
+  World world({node("a", 1)});
+  Profile two;
+  for (int i = 0; i < 2; ++i) two.add(seconds(5), MiB(1));
+  world.ledger.restore_profile("job", two);
+  world.submit(spec(cpus(1)));
+  EXPECT_EQ(snapshot_of(world.ledger, world.now).groups.at(0).bound(), Duration());
+  two.add(seconds(5), MiB(1));
+  world.ledger.restore_profile("job", two);
+  EXPECT_GT(snapshot_of(world.ledger, world.now).groups.at(0).bound(), seconds(4));
+}
+
+TEST(snapshot, a_run_that_outlives_its_expectation_is_expected_to_go_on) {
+  World world({node("a", 1)});
+  world.measured("job", seconds(5));
+  world.submit(spec(cpus(1)));
+  world.run();
+  world.wait(seconds(60));
+  const Snapshot snapshot = snapshot_of(world.ledger, world.now);
+  EXPECT_EQ(snapshot.running.at(0).likely_end, world.now + seconds(60));
+}
+
+TEST(snapshot, equal_jobs_are_one_group) {
+  World world({node("a", 1)});
+  for (int i = 0; i < 5; ++i) world.submit(spec(cpus(1)));
+  world.submit(spec(cpus(2)));
+  const Snapshot snapshot = snapshot_of(world.ledger, world.now);
+  ASSERT_EQ(snapshot.groups.size(), 2u);
+  EXPECT_EQ(snapshot.groups[0].ready, 5u);
+}
+
+}  // namespace
+}  // namespace tutti

@@ -1,0 +1,315 @@
+#include "core/policy/explain.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "core/policy/forecast.h"
+#include "tests/support/world.h"
+
+namespace tutti {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing_support::cpus;
+using testing_support::failed;
+using testing_support::gpus;
+using testing_support::node;
+using testing_support::spec;
+using testing_support::with_gpus;
+using testing_support::World;
+
+std::vector<ReasonCode> codes(const Explanation& why) {
+  std::vector<ReasonCode> all;
+  for (const Reason& reason : why.reasons) all.push_back(reason.code);
+  return all;
+}
+
+std::string text(const Explanation& why, const World& world) {
+  std::string all;
+  for (const Reason& reason : why.reasons) all += text_of(reason, world.now) + "; ";
+  return all;
+}
+
+JobSpec named(const std::string& user, Request request) {
+  JobSpec one = spec(std::move(request));
+  one.user = user;
+  return one;
+}
+
+// ---- every reason
+// --------------------------------------------------------------------------------
+
+TEST(explain, a_task_that_does_not_wait_has_no_reason) {
+  World world({node("a", 4)});
+  const JobId job = world.submit(spec(cpus(1)));
+  world.run();
+  EXPECT_THAT(world.why(job).reasons, IsEmpty());
+  EXPECT_EQ(world.why(job).state, TaskState::kRunning);
+}
+
+TEST(explain, dependency) {
+  World world({node("a", 4)});
+  const JobId first = world.submit(spec(cpus(1)));
+  JobSpec child = spec(cpus(1));
+  child.after = {{first, Dependency::When::kSuccess}};
+  const JobId job = world.submit(child);
+  EXPECT_THAT(codes(world.why(job)), ElementsAre(ReasonCode::kDependency));
+  EXPECT_THAT(text(world.why(job), world), HasSubstr("waits until job 1 succeeds"));
+}
+
+TEST(explain, back_off_says_when_it_ends) {
+  World world({node("a", 4)});
+  JobSpec flaky = spec(cpus(1));
+  flaky.retry = {.max = 1, .backoff = seconds(30)};
+  const JobId job = world.submit(flaky);
+  world.run();
+  world.end({job, 0}, failed());
+  EXPECT_THAT(codes(world.why(job)), ElementsAre(ReasonCode::kBackoff));
+  EXPECT_THAT(text(world.why(job), world), HasSubstr("in 30 seconds"));
+  EXPECT_EQ(world.why(job).expected_start_p50, world.now + seconds(30));
+}
+
+TEST(explain, array_limit) {
+  World world({node("a", 4)});
+  JobSpec array = spec(cpus(1), seconds(10), 5);
+  array.tasks.max_parallel = 2;
+  const JobId job = world.submit(array);
+  world.run();
+  EXPECT_THAT(codes(world.why(job, 3)), ElementsAre(ReasonCode::kArrayLimit));
+  EXPECT_THAT(text(world.why(job, 3), world), HasSubstr("may run 2 tasks at once"));
+}
+
+TEST(explain, cpus_are_told_from_what_is_free_and_not_from_what_there_is) {
+  World world({node("a", 4)});
+  world.submit(spec(cpus(3)));
+  world.run();
+  const JobId job = world.submit(spec(cpus(2)));
+  const Explanation why = world.why(job);
+  ASSERT_THAT(codes(why), ElementsAre(ReasonCode::kCpus));
+  EXPECT_EQ(why.reasons[0].wanted, 2000);
+  EXPECT_EQ(why.reasons[0].available, 1000);
+  EXPECT_EQ(why.reasons[0].capacity, 4000);
+  EXPECT_THAT(text(why, world), HasSubstr("wants 2 CPUs, a has 1 of 4 free"));
+}
+
+TEST(explain, memory_and_cpus_can_both_lack) {
+  World world({node("a", 4, 1000)});
+  world.submit(spec(cpus(3, 800)));
+  world.run();
+  const JobId job = world.submit(spec(cpus(2, 300)));
+  EXPECT_THAT(codes(world.why(job)), ElementsAre(ReasonCode::kCpus, ReasonCode::kMemory));
+}
+
+TEST(explain, devices) {
+  World world({with_gpus(node("a", 8), 2, 40960, "A100")});
+  world.submit(spec(gpus(2)));
+  world.run();
+  Request request = gpus(1);
+  request.devices.type = "A100";
+  const JobId job = world.submit(spec(request));
+  EXPECT_THAT(codes(world.why(job)), ElementsAre(ReasonCode::kDevices));
+  EXPECT_THAT(text(world.why(job), world),
+              HasSubstr("wants 1 GPU of type A100, a has 0 of 2 free"));
+}
+
+TEST(explain, behind_says_how_many_and_who_is_first) {
+  World world({node("a", 4)});
+  world.submit(spec(cpus(4)));
+  world.run();
+  const JobId first = world.submit(spec(cpus(2), seconds(10), 7));
+  const JobId job = world.submit(spec(cpus(2)));
+  const Explanation why = world.why(job);
+  ASSERT_THAT(codes(why), Contains(ReasonCode::kBehind));
+  EXPECT_EQ(why.reasons.back().count, 7u);
+  EXPECT_EQ(why.reasons.back().job, first);
+}
+
+TEST(explain, reserved_names_the_job_for_which_room_is_kept) {
+  World world({node("a", 4)});
+  world.submit(spec(cpus(3)));
+  world.run();
+  const JobId head = world.submit(spec(cpus(4)));
+  const JobId job = world.submit(spec(cpus(1)));
+  const Explanation why = world.why(job);
+  ASSERT_THAT(codes(why), Contains(ReasonCode::kReserved));
+  EXPECT_EQ(why.reasons.back().job, head);
+  EXPECT_THAT(text(why, world), HasSubstr("kept for job 2"));
+}
+
+TEST(explain, nodes_that_take_no_work_are_named_with_their_reason) {
+  World world({node("a", 4)});
+  world.happen(NodeStateChanged{NodeId(1), Node::State::kDraining, "new disks"});
+  const JobId job = world.submit(spec(cpus(1)));
+  EXPECT_THAT(codes(world.why(job)), ElementsAre(ReasonCode::kNodes));
+  EXPECT_THAT(text(world.why(job), world), HasSubstr("a is draining (new disks)"));
+}
+
+TEST(explain, what_is_about_to_start_says_so) {
+  World world({node("a", 4)});
+  const JobId job = world.submit(spec(cpus(1)));
+  EXPECT_THAT(codes(world.why(job)), ElementsAre(ReasonCode::kStarting));
+}
+
+TEST(reason, every_code_has_a_name_and_a_text) {
+  for (int code = 0; code <= static_cast<int>(ReasonCode::kStarting); ++code) {
+    const Reason reason{.code = static_cast<ReasonCode>(code)};
+    EXPECT_STRNE(reason_name(reason.code), "unknown");
+    EXPECT_NE(text_of(reason, TimePoint(1)), "");
+  }
+}
+
+// ---- remedies are true
+// ---------------------------------------------------------------------------
+
+bool starts(World& world, JobId job) {
+  const std::vector<AttemptId> placed = world.pass();
+  return std::any_of(placed.begin(), placed.end(),
+                     [&](const AttemptId& attempt) { return attempt.task.job == job; });
+}
+
+TEST(remedy, the_end_of_the_named_job_starts_it) {
+  World world({node("a", 4)});
+  const JobId small = world.submit(spec(cpus(1)));
+  const JobId large = world.submit(spec(cpus(3)));
+  world.run();
+  const JobId job = world.submit(spec(cpus(3)));
+  EXPECT_THAT(world.why(job).remedies, ElementsAre("the end of job 2 (tutti cancel 2)"));
+  world.end({large, 0});
+  EXPECT_TRUE(starts(world, job));
+  EXPECT_EQ(world.state({small, 0}), TaskState::kRunning);
+}
+
+TEST(remedy, an_end_that_would_help_somebody_else_is_not_offered) {
+  World world({node("a", 4)});
+  world.submit(spec(cpus(4)));
+  world.run();
+  world.submit(spec(cpus(4)));
+  const JobId job = world.submit(spec(cpus(3)));
+  EXPECT_THAT(world.why(job).remedies, IsEmpty());
+}
+
+TEST(remedy, a_smaller_request_starts_it) {
+  World world({node("a", 4, 1000)});
+  world.submit(spec(cpus(3, 700)));
+  world.run();
+  const JobId wide = world.submit(spec(cpus(2)));
+  EXPECT_THAT(world.why(wide).remedies, Contains("asking for at most --cpus 1"));
+  world.happen(CancelRequested{wide, {}});
+  const JobId heavy = world.submit(spec(cpus(1, 400)));
+  EXPECT_THAT(world.why(heavy).remedies, Contains("asking for at most --mem 300M"));
+  world.happen(CancelRequested{heavy, {}});
+  EXPECT_TRUE(starts(world, world.submit(spec(cpus(1, 300)))));
+}
+
+TEST(remedy, a_smaller_request_is_not_offered_where_the_room_is_kept) {
+  World world({node("a", 4)});
+  world.submit(named("ann", cpus(3)));
+  world.run();
+  world.submit(named("bob", cpus(4)));
+  const JobId job = world.submit(named("bob", cpus(2)));
+  EXPECT_THAT(world.why(job).remedies, IsEmpty());
+}
+
+TEST(remedy, a_higher_priority_starts_it) {
+  World world({node("a", 4)});
+  world.submit(spec(cpus(3)));
+  world.run();
+  world.submit(spec(cpus(4)));
+  JobSpec last = spec(cpus(1));
+  const JobId job = world.submit(last);
+  EXPECT_THAT(world.why(job).remedies, ElementsAre(HasSubstr("a higher --priority")));
+  world.happen(CancelRequested{job, {}});
+  last.priority = 1;
+  EXPECT_TRUE(starts(world, world.submit(last)));
+}
+
+// ---- impossible and dry run
+// ----------------------------------------------------------------------
+
+TEST(impossible, it_names_what_is_too_large) {
+  World world({node("a", 4, 1000), with_gpus(node("b", 2), 1)});
+  EXPECT_EQ(impossible(world.ledger, cpus(4)), "");
+  EXPECT_THAT(impossible(world.ledger, cpus(5)), HasSubstr("5 CPUs (the largest node has 4)"));
+  EXPECT_THAT(impossible(world.ledger, gpus(2)), HasSubstr("2 GPUs (the largest node has 1)"));
+  EXPECT_THAT(impossible(world.ledger, cpus(1, 100'000)), HasSubstr("100000 MiB"));
+  Request both = gpus(1);
+  both.cpus = MilliCpu(4000);
+  EXPECT_THAT(impossible(world.ledger, both), HasSubstr("this combination"));
+}
+
+TEST(impossible, without_nodes_nothing_is_known_to_be_impossible) {
+  EXPECT_EQ(impossible(Ledger(), cpus(1000)), "");
+}
+
+TEST(explain_submission, it_is_as_if_the_job_were_the_newest) {
+  World world({node("a", 4)});
+  world.submit(spec(cpus(4)));
+  world.run();
+  const Explanation why =
+      explain_submission(world.ledger, facts_of(JobId(2), spec(cpus(1))), world.now);
+  EXPECT_THAT(codes(why), ElementsAre(ReasonCode::kCpus));
+  EXPECT_EQ(world.ledger.jobs().size(), 1u);
+  EXPECT_EQ(world.ledger.totals()[TaskState::kQueued], 0u);
+  EXPECT_EQ(world.ledger.totals()[TaskState::kCancelled], 0u);
+}
+
+// ---- forecast
+// ------------------------------------------------------------------------------------
+
+JobSpec limited(Request request, std::int64_t limit) {
+  JobSpec one = spec(std::move(request));
+  one.time_limit = seconds(limit);
+  return one;
+}
+
+TEST(forecast, a_job_is_expected_when_its_room_is_free) {
+  World world({node("a", 4)});
+  world.submit(limited(cpus(4), 100));
+  world.run();
+  const JobId job = world.submit(limited(cpus(2), 10));
+  EXPECT_EQ(world.why(job).expected_start_p50, world.now + seconds(100));
+  EXPECT_THAT(world.why(job).basis, HasSubstr("time limits"));
+}
+
+TEST(forecast, the_work_before_it_is_counted) {
+  World world({node("a", 1)});
+  world.submit(limited(cpus(1), 100));
+  world.run();
+  JobSpec before = limited(cpus(1), 100);
+  before.tasks = {.shape = TaskSet::Shape::kArray, .count = 5};
+  world.submit(before);
+  const JobId job = world.submit(limited(cpus(1), 10));
+  EXPECT_EQ(world.why(job).expected_start_p50, world.now + seconds(600));
+}
+
+TEST(forecast, what_nobody_knows_is_not_guessed) {
+  World world({node("a", 4)});
+  world.submit(spec(cpus(4)));
+  world.run();
+  const JobId job = world.submit(spec(cpus(2)));
+  EXPECT_FALSE(world.why(job).expected_start_p50);
+  EXPECT_THAT(world.why(job).basis, HasSubstr("not known"));
+}
+
+TEST(forecast, measured_times_give_a_likely_and_a_late_start) {
+  World world({node("a", 4)});
+  Profile mixed;
+  for (int i = 0; i < 80; ++i) mixed.add(seconds(10), MiB(1));
+  for (int i = 0; i < 20; ++i) mixed.add(seconds(60), MiB(1));
+  world.ledger.restore_profile("job", mixed);
+  world.submit(spec(cpus(4)));
+  world.run();
+  const JobId job = world.submit(spec(cpus(2)));
+  const Explanation why = world.why(job);
+  EXPECT_LT(why.expected_start_p50, world.now + seconds(15));
+  EXPECT_GT(why.expected_start_p90, world.now + seconds(45));
+}
+
+}  // namespace
+}  // namespace tutti
