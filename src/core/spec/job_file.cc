@@ -1,0 +1,263 @@
+#include "core/spec/job_file.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <span>
+
+#include "base/nearest.h"
+#include "core/spec/dependency.h"
+#include "core/spec/field.h"
+#include "core/spec/text.h"
+#include "core/spec/yaml_tree.h"
+
+namespace tutti {
+namespace {
+
+using Kind = YamlNode::Kind;
+
+// Reads one job of a file. Lives for one call; failures are thrown away with it.
+class JobReader {
+ public:
+  explicit JobReader(const std::string& file_name) : file_name_(file_name) {}
+
+  Result<JobFileEntry> read(const YamlNode& map);
+
+ private:
+  using Reader = Result<void> (JobReader::*)(const YamlNode&);
+  struct Field {
+    std::string_view name;
+    Reader reader;
+  };
+  static const std::array<Field, 8> kFields;
+
+  static std::vector<std::string_view> known_fields();
+
+  Error error(const YamlNode& at, const std::string& why) const {
+    return yaml_error(file_name_, at.place, why);
+  }
+  Error wrong_kind(const YamlNode& value, std::string_view field, const char* wanted) const {
+    return error(value,
+                 std::string(field) + " is " + yaml_kind_name(value.kind) + "; write " + wanted);
+  }
+  Result<std::vector<std::string>> texts(const YamlNode& value, std::string_view field) const;
+  Result<void> read_field(const YamlNode& key, const YamlNode& value);
+  Result<void> read_scalar(std::string_view field, const YamlNode& value);
+  Result<void> finish(const YamlNode& map);
+
+  Result<void> read_command(const YamlNode& value);
+  Result<void> read_script(const YamlNode& value);
+  Result<void> read_args(const YamlNode& value);
+  Result<void> read_lines(const YamlNode& value);
+  Result<void> read_labels(const YamlNode& value);
+  Result<void> read_env(const YamlNode& value);
+  Result<void> read_after(const YamlNode& value);
+  Result<void> read_snapshot(const YamlNode& value);
+
+  const std::string& file_name_;
+  JobFileEntry entry_;
+  std::vector<std::string> args_;
+  bool has_args_ = false;
+  bool range_has_parallel_ = false;
+  bool has_max_parallel_ = false;
+};
+
+const std::array<JobReader::Field, 8> JobReader::kFields = {{
+    {"command", &JobReader::read_command},
+    {"script", &JobReader::read_script},
+    {"args", &JobReader::read_args},
+    {"lines", &JobReader::read_lines},
+    {"labels", &JobReader::read_labels},
+    {"env", &JobReader::read_env},
+    {"after", &JobReader::read_after},
+    {"snapshot", &JobReader::read_snapshot},
+}};
+
+std::vector<std::string_view> JobReader::known_fields() {
+  std::vector<std::string_view> names(scalar_fields().begin(), scalar_fields().end());
+  for (const Field& field : kFields) names.push_back(field.name);
+  return names;
+}
+
+Result<JobFileEntry> JobReader::read(const YamlNode& map) {
+  if (map.kind != Kind::kMap)
+    return wrong_kind(map, "a job", "fields such as 'command: python train.py'");
+  entry_.line = map.place.line;
+  for (std::size_t i = 0; i < map.keys.size(); ++i) {
+    const Result<void> done = read_field(map.keys[i], map.items[i]);
+    if (!done) return done.error();
+  }
+  if (const Result<void> done = finish(map); !done) return done.error();
+  return std::move(entry_);
+}
+
+Result<void> JobReader::read_field(const YamlNode& key, const YamlNode& value) {
+  const std::string& name = key.text;
+  const auto scalars = scalar_fields();
+  if (std::find(scalars.begin(), scalars.end(), name) != scalars.end()) {
+    return read_scalar(name, value);
+  }
+  for (const Field& field : kFields) {
+    if (field.name == name) return (this->*field.reader)(value);
+  }
+  if (name == "jobs") return error(key, "jobs must be the only field beside its own jobs");
+  return error(key, "unknown field " + shown(name) + did_you_mean(name, known_fields()));
+}
+
+Result<void> JobReader::read_scalar(std::string_view field, const YamlNode& value) {
+  if (value.kind != Kind::kText) return wrong_kind(value, field, "one value");
+  const Result<void> stored = set_field(entry_.spec, field, value.text);
+  if (!stored) return error(value, stored.error().message);
+  if (field == "max_parallel") has_max_parallel_ = true;
+  if (field == "array") range_has_parallel_ = value.text.find('%') != std::string::npos;
+  return {};
+}
+
+Result<void> JobReader::finish(const YamlNode& map) {
+  if (has_max_parallel_ && range_has_parallel_) {
+    return error(map, "both max_parallel and %PARALLEL in array; keep one");
+  }
+  const Command& command = entry_.spec.command;
+  const int given = (command.argv.empty() && command.shell.empty() ? 0 : 1) +
+                    (entry_.script_path.empty() ? 0 : 1) + (entry_.spec.lines.empty() ? 0 : 1);
+  if (given != 1) {
+    return error(map, given == 0 ? "no command; give one of command, script and lines"
+                                 : "more than one command; give one of command, script and lines");
+  }
+  if (entry_.script_path.empty()) {
+    return has_args_
+               ? Result<void>(error(map, "args is for script; put the arguments into command"))
+               : Result<void>();
+  }
+  entry_.spec.command.argv = {entry_.script_path.substr(entry_.script_path.rfind('/') + 1)};
+  for (std::string& arg : args_) entry_.spec.command.argv.push_back(std::move(arg));
+  return {};
+}
+
+Result<std::vector<std::string>> JobReader::texts(const YamlNode& value,
+                                                  std::string_view field) const {
+  if (value.kind != Kind::kList) return wrong_kind(value, field, "a list");
+  std::vector<std::string> out;
+  out.reserve(value.items.size());
+  for (const YamlNode& item : value.items) {
+    if (item.kind != Kind::kText)
+      return wrong_kind(item, "an entry of " + std::string(field), "text");
+    out.push_back(item.text);
+  }
+  return out;
+}
+
+Result<void> JobReader::read_command(const YamlNode& value) {
+  if (value.kind == Kind::kText) {
+    entry_.spec.command.shell = value.text;
+  } else if (value.kind == Kind::kList) {
+    Result<std::vector<std::string>> words = texts(value, "command");
+    if (!words) return words.error();
+    entry_.spec.command.argv = *std::move(words);
+  } else {
+    return wrong_kind(value, "command", "a shell line or a list of words");
+  }
+  const Command& command = entry_.spec.command;
+  if (command.argv.empty() && trimmed(command.shell).empty())
+    return error(value, "command is empty");
+  return {};
+}
+
+Result<void> JobReader::read_script(const YamlNode& value) {
+  if (value.kind != Kind::kText || value.text.empty() || value.text.ends_with('/')) {
+    return error(value, "script must be the path of a file");
+  }
+  entry_.script_path = value.text;
+  return {};
+}
+
+Result<void> JobReader::read_args(const YamlNode& value) {
+  Result<std::vector<std::string>> words = texts(value, "args");
+  if (!words) return words.error();
+  args_ = *std::move(words);
+  has_args_ = true;
+  return {};
+}
+
+Result<void> JobReader::read_lines(const YamlNode& value) {
+  Result<std::vector<std::string>> lines = texts(value, "lines");
+  if (!lines) return lines.error();
+  if (lines->empty()) return error(value, "lines is empty; write at least one command");
+  for (const YamlNode& item : value.items) {
+    if (trimmed(item.text).empty()) return error(item, "this command is empty");
+    entry_.spec.line_numbers.push_back(item.place.line);
+  }
+  entry_.spec.lines = *std::move(lines);
+  return {};
+}
+
+Result<void> JobReader::read_labels(const YamlNode& value) {
+  Result<std::vector<std::string>> labels = texts(value, "labels");
+  if (!labels) return labels.error();
+  entry_.spec.request.labels = *std::move(labels);
+  return {};
+}
+
+Result<void> JobReader::read_env(const YamlNode& value) {
+  if (value.kind != Kind::kMap) return wrong_kind(value, "env", "a mapping such as 'NAME: value'");
+  for (std::size_t i = 0; i < value.keys.size(); ++i) {
+    const std::string& name = value.keys[i].text;
+    if (name.empty() || name.find('=') != std::string::npos) {
+      return error(value.keys[i], "env " + shown(name) + ": a name is not empty and has no '='");
+    }
+    if (value.items[i].kind != Kind::kText) {
+      return wrong_kind(value.items[i], "env " + name, "text (\"\" for an empty value)");
+    }
+    entry_.spec.env.push_back(name + "=" + value.items[i].text);
+  }
+  return {};
+}
+
+Result<void> JobReader::read_after(const YamlNode& value) {
+  const bool one = value.kind == Kind::kText;
+  if (!one && value.kind != Kind::kList)
+    return wrong_kind(value, "after", "a list such as [12, '13:any']");
+  const std::span<const YamlNode> items = one ? std::span(&value, 1) : std::span(value.items);
+  for (const YamlNode& item : items) {
+    if (item.kind != Kind::kText) return wrong_kind(item, "an entry of after", "a job's number");
+    const auto list = parse_dependencies(item.text);
+    if (!list) return error(item, list.error().message);
+    for (const Dependency& dependency : *list) {
+      const Result<void> added = add_dependency(entry_.spec.after, dependency);
+      if (!added) return error(item, added.error().message);
+    }
+  }
+  return {};
+}
+
+Result<void> JobReader::read_snapshot(const YamlNode& value) {
+  if (value.kind != Kind::kText || (value.text != "true" && value.text != "false")) {
+    return error(value, "snapshot must be true or false");
+  }
+  entry_.snapshot = value.text == "true";
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<JobFileEntry>> parse_job_file(std::string_view text,
+                                                 const std::string& file_name) {
+  const Result<YamlNode> root = parse_yaml(text, file_name);
+  if (!root) return root.error();
+  const bool several =
+      root->kind == Kind::kMap && root->keys.size() == 1 && root->keys[0].text == "jobs";
+  const YamlNode& jobs = several ? root->items[0] : *root;
+  if (several && (jobs.kind != Kind::kList || jobs.items.empty())) {
+    return yaml_error(file_name, jobs.place, "jobs must be a list with at least one job");
+  }
+  const std::span<const YamlNode> maps = several ? std::span(jobs.items) : std::span(&jobs, 1);
+  std::vector<JobFileEntry> entries;
+  for (const YamlNode& map : maps) {
+    Result<JobFileEntry> entry = JobReader(file_name).read(map);
+    if (!entry) return entry.error();
+    entries.push_back(*std::move(entry));
+  }
+  return entries;
+}
+
+}  // namespace tutti

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "core/model/job_spec.h"
+
+namespace tutti {
+
+// One job of a job file: what the file itself says. Defaults, paths and the submitter's environment
+// are filled in by the reader of the file.
+struct JobFileEntry {
+  // env holds the additions of this file only; workdir is as written, perhaps relative.
+  JobSpec spec;
+  // A script to be read by the caller; spec.command.argv then holds its name and arguments, and
+  // spec.command.script is still empty.
+  std::string script_path;
+  bool snapshot = false;  // whether a snapshot of the work directory is wanted
+  std::uint32_t line = 0;
+  bool operator==(const JobFileEntry&) const = default;
+};
+
+// Reads a YAML job file: one job as a mapping, or several under `jobs:`. Fields: those of
+// scalar_fields() in field.h, and command (text for a shell, or a list of words), script (a path),
+// args (a list), lines (a list of commands), labels (a list), env (a mapping), after (a job number
+// or a list of them), snapshot (true or false). `file_name` is for messages, which begin with
+// FILE:LINE:COLUMN. Unknown and repeated fields, wrong types, tags, tabs as indentation, several
+// documents, more than 16 MiB, and aliases that blow up beyond that are errors.
+Result<std::vector<JobFileEntry>> parse_job_file(std::string_view text,
+                                                 const std::string& file_name);
+
+}  // namespace tutti

@@ -1,0 +1,219 @@
+#include "core/spec/job_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tutti {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+JobFileEntry only(const std::string& text) {
+  auto entries = parse_job_file(text, "job.yaml");
+  EXPECT_TRUE(entries) << entries.error().message;
+  if (!entries) return {};
+  EXPECT_EQ(entries->size(), 1u);
+  return entries->front();
+}
+
+std::string failure(const std::string& text) {
+  const auto entries = parse_job_file(text, "job.yaml");
+  return entries ? "no error" : entries.error().message;
+}
+
+TEST(JobFile, has_every_field) {
+  const JobFileEntry entry = only(R"(
+name: train
+project: vision
+kind: resnet
+command: [python, train.py, --lr, 0.1]
+array: 1-9:2%3
+cpus: 1.5
+mem: 20G
+gpus: A100:2
+gpu_mem: 10G
+gpu_share: 50%
+labels: [ssd, fast]
+priority: -5
+time: 1h30m
+grace: 30
+retries: 2
+backoff: 5s
+after: [12, '13:any']
+workdir: sub
+env: {A: 1, B: "", C: x=y}
+output: out.%t
+error: err.%t
+snapshot: true
+)");
+  JobSpec spec;
+  spec.name = "train";
+  spec.project = "vision";
+  spec.kind = "resnet";
+  spec.command.argv = {"python", "train.py", "--lr", "0.1"};
+  spec.tasks = {TaskSet::Shape::kArray, 5, 1, 2, 3};
+  spec.request.cpus = MilliCpu(1500);
+  spec.request.limit_cpus = true;
+  spec.request.memory = MiB(20480);
+  spec.request.limit_memory = true;
+  spec.request.devices = {2, "A100", MiB(10240), MilliGpu(500)};
+  spec.request.labels = {"ssd", "fast"};
+  spec.priority = -5;
+  spec.time_limit = seconds(5400);
+  spec.grace = seconds(30);
+  spec.retry = {2, seconds(5)};
+  spec.after = {{JobId(12), Dependency::When::kSuccess}, {JobId(13), Dependency::When::kAny}};
+  spec.workdir = "sub";
+  spec.env = {"A=1", "B=", "C=x=y"};
+  spec.stdout_pattern = "out.%t";
+  spec.stderr_pattern = "err.%t";
+  EXPECT_EQ(entry.spec, spec);
+  EXPECT_TRUE(entry.snapshot);
+  EXPECT_EQ(entry.line, 2u);
+}
+
+TEST(JobFile, command_may_be_a_shell_line) {
+  const JobFileEntry entry = only("command: |\n  echo a\n  \techo b\n");
+  EXPECT_EQ(entry.spec.command.shell, "echo a\n\techo b\n");
+  EXPECT_FALSE(entry.spec.request.limit_cpus);
+}
+
+TEST(JobFile, words_that_look_like_other_types_stay_text) {
+  const JobFileEntry entry = only("name: no\ncommand: 'true'\nenv: {A: yes, B: 1.10, C: 0x1F}\n");
+  EXPECT_EQ(entry.spec.name, "no");
+  EXPECT_EQ(entry.spec.command.shell, "true");
+  EXPECT_THAT(entry.spec.env, ElementsAre("A=yes", "B=1.10", "C=0x1F"));
+}
+
+TEST(JobFile, script_is_a_path_for_the_caller_to_read) {
+  const JobFileEntry entry = only("script: bin/run.sh\nargs: [a, b c]\n");
+  EXPECT_EQ(entry.script_path, "bin/run.sh");
+  EXPECT_THAT(entry.spec.command.argv, ElementsAre("run.sh", "a", "b c"));
+}
+
+TEST(JobFile, lines_are_a_batch_with_their_places) {
+  const JobFileEntry entry = only("lines:\n  - echo a\n\n  - echo b\nmax_parallel: 2\n");
+  EXPECT_THAT(entry.spec.lines, ElementsAre("echo a", "echo b"));
+  EXPECT_THAT(entry.spec.line_numbers, ElementsAre(2, 4));
+  EXPECT_EQ(entry.spec.tasks.max_parallel, 2u);
+}
+
+TEST(JobFile, may_list_several_jobs) {
+  const auto entries = parse_job_file("jobs:\n- command: a\n- command: b\n  name: second\n", "f");
+  ASSERT_TRUE(entries);
+  ASSERT_EQ(entries->size(), 2u);
+  EXPECT_EQ((*entries)[1].spec.name, "second");
+  EXPECT_EQ((*entries)[1].line, 3u);
+}
+
+TEST(JobFile, after_may_be_one_number_or_a_text_list) {
+  EXPECT_EQ(only("command: a\nafter: 12\n").spec.after.size(), 1u);
+  EXPECT_EQ(only("command: a\nafter: '12,13:any'\n").spec.after.size(), 2u);
+}
+
+TEST(JobFile, aliases_stand_for_their_values) {
+  const JobFileEntry entry = only("name: &n x\nproject: *n\ncommand: a\n");
+  EXPECT_EQ(entry.spec.project, "x");
+}
+
+TEST(JobFile, unknown_field_names_place_and_nearest_known_one) {
+  EXPECT_EQ(failure("command: a\ncpu: 4\n"),
+            "job.yaml:2:1: unknown field 'cpu', did you mean 'cpus'?");
+  EXPECT_THAT(failure("jobs:\n- command: a\n  prioritty: 4\n"),
+              StartsWith("job.yaml:3:3: unknown field 'prioritty', did you mean 'priority'?"));
+  EXPECT_THAT(failure("command: a\nworkers: 2\n"), HasSubstr("unknown field 'workers'"));
+}
+
+TEST(JobFile, faults_name_their_place) {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"command: a\ncommand: b\n", "job.yaml:2:1: 'command' is given twice"},
+      {"command: a\nenv:\n  A: 1\n  A: 2\n", "job.yaml:4:3: 'A' is given twice"},
+      {"command: a\ncpus: [1]\n", "job.yaml:2:7: cpus is a list; write one value"},
+      {"command: a\ncpus:\n", "cpus is nothing; write one value"},
+      {"command: a\ncpus: many\n", "job.yaml:2:7: cpus 'many'"},
+      {"command: a\nmem: -1\n", "job.yaml:2:6: mem: memory '-1'"},
+      {"command: a\ntime: 0\n", "job.yaml:2:7: time: must be more than zero"},
+      {"command: a\narray: 5-1\n", "job.yaml:2:8: array '5-1'"},
+      {"command: a\nname: ''\n", "job.yaml:2:7: name: is empty"},
+      {"command: {a: b}\n", "command is a mapping; write a shell line or a list of words"},
+      {"command: []\n", "command is empty"},
+      {"command: ' '\n", "command is empty"},
+      {"command: [a, [b]]\n", "job.yaml:1:14: an entry of command is a list; write text"},
+      {"command: a\nenv: [A=1]\n", "env is a list"},
+      {"command: a\nenv: {A: [1]}\n", "env A is a list"},
+      {"command: a\nenv: {A: ~}\n", "env A is nothing"},
+      {"command: a\nenv: {A=B: 1}\n", "has no '='"},
+      {"command: a\nafter: x\n", "job.yaml:2:8: after 'x'"},
+      {"command: a\nafter: {a: b}\n", "after is a mapping"},
+      {"command: a\nafter: [1, 1:any]\n", "job 1 is named twice"},
+      {"command: a\nlabels: x\n", "labels is text; write a list"},
+      {"command: a\nsnapshot: 1\n", "snapshot must be true or false"},
+      {"command: a\nscript: b\n", "more than one command"},
+      {"command: a\nlines: [b]\n", "more than one command"},
+      {"name: a\n", "no command"},
+      {"lines: []\n", "lines is empty"},
+      {"lines: [a, '']\n", "this command is empty"},
+      {"script: a/\n", "script must be the path of a file"},
+      {"command: a\nargs: [b]\n", "args is for script"},
+      {"command: a\narray: 1-9%3\nmax_parallel: 2\n", "both max_parallel and %PARALLEL"},
+      {"jobs: []\n", "jobs must be a list"},
+      {"jobs: {a: b}\n", "jobs must be a list"},
+      {"jobs: [a]\n", "a job is text"},
+      {"jobs: [{command: a}]\nname: x\n", "jobs must be the only field"},
+      {"- command: a\n", "a job is a list"},
+      {"text\n", "a job is text"},
+      {"", "is empty"},
+      {"# only a comment\n", "is empty"},
+      {"command: a\n---\ncommand: b\n", "second document"},
+      {"command: a\n\tname: b\n", "job.yaml:2:1: is indented with a tab"},
+      {"command: [a\n", "is not valid YAML"},
+      {"command: a: b\n", "job.yaml:1:11: is not valid YAML"},
+      {"command: !!python/object a\n", "tags such as"},
+      {"command: *nowhere\n", "is not valid YAML"},
+      {"[a]: b\n", "a field's name cannot be a list"},
+      {"command: a\x01\n", "job.yaml:1:11: has a control character"},
+      {"command: a\xFF\n", "job.yaml:1:11: is not UTF-8"},
+      {"&a [*a]\n", "job.yaml"},
+  };
+  for (const auto& [text, message] : cases) {
+    EXPECT_THAT(failure(text), HasSubstr(message)) << text;
+    EXPECT_THAT(failure(text), StartsWith("job.yaml:")) << text;
+  }
+}
+
+TEST(JobFile, that_is_nested_too_deeply_is_refused) {
+  EXPECT_THAT(failure("command: " + std::string(100, '[') + std::string(100, ']')),
+              HasSubstr("nested too deeply"));
+  EXPECT_THAT(failure(std::string(100000, '[')), StartsWith("job.yaml:1:"));
+  EXPECT_THAT(failure(std::string(100000, '{')), StartsWith("job.yaml:1:"));
+}
+
+TEST(JobFile, whose_aliases_blow_up_is_refused) {
+  std::string bomb = "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n";
+  for (int i = 1; i < 12; ++i) {
+    const std::string last = "*a" + std::to_string(i - 1);
+    bomb += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [";
+    for (int j = 0; j < 10; ++j) bomb += (j == 0 ? "" : ",") + last;
+    bomb += "]\n";
+  }
+  EXPECT_THAT(failure(bomb), HasSubstr("job.yaml:"));
+  EXPECT_THAT(failure(bomb),
+              ::testing::AnyOf(HasSubstr("aliases expand"), HasSubstr("anchors hold")));
+}
+
+TEST(JobFile, larger_than_sixteen_mebibytes_is_refused) {
+  EXPECT_THAT(failure("command: " + std::string(17 << 20, 'x')), HasSubstr("larger than 16 MiB"));
+}
+
+TEST(JobFile, takes_a_command_of_a_megabyte) {
+  EXPECT_EQ(only("command: " + std::string(1 << 20, 'x')).spec.command.shell.size(), 1u << 20);
+}
+
+}  // namespace
+}  // namespace tutti

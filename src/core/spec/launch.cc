@@ -1,0 +1,173 @@
+#include "core/spec/launch.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "core/spec/command_line.h"
+#include "core/spec/log_pattern.h"
+#include "core/spec/quantity.h"
+#include "core/spec/script.h"
+
+namespace tutti {
+namespace {
+
+constexpr std::string_view kShell = "/bin/bash";
+// Linux takes at most 128 KiB in one argument; longer text goes through a file.
+constexpr std::size_t kLongestArgument = 100'000;
+
+// Whether the submitter's environment carries a bash function of this name (`export -f`): then only
+// bash can run it.
+bool is_exported_function(const std::vector<std::string>& env, std::string_view name) {
+  constexpr std::string_view kPrefix = "BASH_FUNC_";
+  return std::any_of(env.begin(), env.end(), [&](std::string_view entry) {
+    if (!entry.starts_with(kPrefix)) return false;
+    entry.remove_prefix(kPrefix.size());
+    return entry.starts_with(name) && entry.substr(name.size()).starts_with("%%=");
+  });
+}
+
+void set_shell(Launch& launch, const std::string& text) {
+  if (text.size() > kLongestArgument) {
+    launch.argv = {std::string(kShell), std::string(kScriptPlaceholder)};
+    launch.script_text = text;
+  } else {
+    launch.argv = {std::string(kShell), "-c", text};
+  }
+}
+
+void set_line(Launch& launch, const std::vector<std::string>& env, const std::string& line) {
+  if (line.size() <= kLongestArgument) {
+    Command command = command_of_line(line);
+    if (!command.argv.empty() && !is_exported_function(env, command.argv[0])) {
+      launch.argv = std::move(command.argv);
+      return;
+    }
+  }
+  set_shell(launch, line);
+}
+
+void set_script(Launch& launch, const Command& command) {
+  launch.script_text = command.script;
+  if (!has_shebang(command.script)) launch.argv.emplace_back(kShell);
+  launch.argv.emplace_back(kScriptPlaceholder);
+  if (!command.argv.empty()) {
+    launch.argv.insert(launch.argv.end(), command.argv.begin() + 1, command.argv.end());
+  }
+}
+
+void set_command(Launch& launch, const JobSpec& spec, const std::string& line) {
+  if (spec.tasks.shape == TaskSet::Shape::kBatch) {
+    set_line(launch, spec.env, line);
+  } else if (!spec.command.script.empty()) {
+    set_script(launch, spec.command);
+  } else if (!spec.command.argv.empty()) {
+    launch.argv = spec.command.argv;
+  } else {
+    set_line(launch, spec.env, spec.command.shell);
+  }
+}
+
+const Device* device_of(const Node& node, DeviceId id) {
+  const auto found = std::find_if(node.devices.begin(), node.devices.end(),
+                                  [&](const Device& device) { return device.id == id; });
+  return found == node.devices.end() ? nullptr : &*found;
+}
+
+// UUIDs, which mean the same device in any order of enumeration; numbers where one has none.
+std::string visible_devices(const Allocation& allocation, const Node& node) {
+  const bool by_uuid =
+      std::all_of(allocation.devices.begin(), allocation.devices.end(), [&](DeviceId id) {
+        const Device* const device = device_of(node, id);
+        return device != nullptr && !device->uuid.empty();
+      });
+  std::string out;
+  for (const DeviceId id : allocation.devices) {
+    if (!out.empty()) out += ',';
+    out += by_uuid ? device_of(node, id)->uuid : std::to_string(id.value);
+  }
+  return out;
+}
+
+void add_devices(std::vector<std::string>& env, const JobSpec& spec, const Allocation& allocation,
+                 const Node& node) {
+  if (spec.request.devices.count > 0) {
+    env.push_back("CUDA_VISIBLE_DEVICES=" + visible_devices(allocation, node));
+    env.emplace_back("CUDA_DEVICE_ORDER=PCI_BUS_ID");
+  } else if (!node.devices.empty()) {
+    env.emplace_back("CUDA_VISIBLE_DEVICES=");
+  }
+}
+
+std::vector<std::string> environment(JobId job, const JobSpec& spec, AttemptId attempt,
+                                     const Allocation& allocation, const Node& node) {
+  const std::string label = std::to_string(spec.tasks.label(attempt.task.index));
+  const std::string index = std::to_string(attempt.task.index);
+  const std::string count = std::to_string(spec.tasks.count);
+  std::vector<std::string> env = {
+      "TUTTI_JOB_ID=" + std::to_string(job.value),
+      "TUTTI_JOB_NAME=" + spec.name,
+      "TUTTI_PROJECT=" + spec.project,
+      "TUTTI_TASK=" + label,
+      "TUTTI_TASK_INDEX=" + index,
+      "TUTTI_TASK_COUNT=" + count,
+      "TUTTI_RANK=" + index,
+      "TUTTI_WORLD_SIZE=" + count,
+      "TUTTI_ATTEMPT=" + std::to_string(attempt.number),
+      "TUTTI_NODE=" + node.name,
+      "TUTTI_CPUS=" + format_cpus(allocation.cpus),
+      "TUTTI_MEMORY_MIB=" + std::to_string(allocation.memory.value),
+  };
+  if (spec.tasks.shape == TaskSet::Shape::kArray) env.push_back("TUTTI_ARRAY_INDEX=" + label);
+  add_devices(env, spec, allocation, node);
+  return env;
+}
+
+std::string default_log_path(JobId job, const TaskSet& tasks, AttemptId attempt, LogStream stream) {
+  const std::string id = std::to_string(job.value);
+  std::string path = std::to_string(job.value / 1000) + "/" + id;
+  if (tasks.shape != TaskSet::Shape::kSingle) {
+    path += "/" + std::to_string(tasks.label(attempt.task.index));
+  }
+  if (attempt.number > 1) path += ".a" + std::to_string(attempt.number);
+  return path + (stream == LogStream::kStdout ? ".out" : ".err");
+}
+
+}  // namespace
+
+LaunchContext context_of(JobId job, const JobSpec& spec) {
+  LaunchContext context;
+  context.job = job;
+  context.workdir = spec.workdir;
+  context.env = spec.env;
+  context.snapshot = spec.snapshot;
+  context.request = spec.request;
+  context.time_limit = spec.time_limit;
+  context.grace = spec.grace;
+  return context;
+}
+
+Launch launch_of(JobId job, const JobSpec& spec, AttemptId attempt, const std::string& line,
+                 const Allocation& allocation, const Node& node) {
+  Launch launch;
+  set_command(launch, spec, line);
+  launch.env = environment(job, spec, attempt, allocation, node);
+  launch.stdout_path = log_path(job, spec, attempt, LogStream::kStdout);
+  launch.stderr_path = log_path(job, spec, attempt, LogStream::kStderr);
+  return launch;
+}
+
+std::string log_path(JobId job, const JobSpec& spec, AttemptId attempt, LogStream stream) {
+  const bool own_stderr = stream == LogStream::kStderr && !spec.stderr_pattern.empty();
+  const std::string& pattern = own_stderr ? spec.stderr_pattern : spec.stdout_pattern;
+  if (pattern.empty()) return default_log_path(job, spec.tasks, attempt, stream);
+  LogNames names;
+  names.job = std::to_string(job.value);
+  names.task = std::to_string(spec.tasks.label(attempt.task.index));
+  names.attempt = std::to_string(attempt.number);
+  names.name = spec.name;
+  names.user = spec.user;
+  const std::string path = expand_log_pattern(pattern, names);
+  return path.starts_with('/') ? path : spec.workdir + "/" + path;
+}
+
+}  // namespace tutti
