@@ -1,0 +1,79 @@
+#include "store/event_codec.h"
+
+#include <gtest/gtest.h>
+
+#include "store/random_records.h"
+
+namespace tutti {
+namespace {
+
+TEST(EventCodec, every_kind_of_event_comes_back_as_it_was) {
+  for (std::uint64_t seed = 0; seed < 3000; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    RandomRecords random(seed);
+    const Event event{random.time(), random.body(seed % std::variant_size_v<EventBody>)};
+    std::string buffer;
+    const auto decoded = decode(encode(event, buffer));
+    ASSERT_TRUE(decoded) << decoded.error().message;
+    ASSERT_EQ(*decoded, event);
+  }
+}
+
+TEST(EventCodec, what_is_free_of_a_node_is_not_part_of_the_fact) {
+  Node node;
+  node.cpus = MilliCpu(4000);
+  node.free_cpus = MilliCpu(1000);
+  std::string buffer;
+  const auto decoded = decode(encode({TimePoint(1), NodeChanged{node}}, buffer));
+  ASSERT_TRUE(decoded);
+  EXPECT_EQ(std::get<NodeChanged>(decoded->body).node.free_cpus, MilliCpu(4000));
+}
+
+TEST(EventCodec, a_shortened_or_lengthened_event_is_corrupt) {
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::string buffer;
+    const EncodedEvent whole = encode(RandomRecords(seed).event(), buffer);
+    for (std::size_t size = 0; size < whole.body.size(); ++size) {
+      const auto decoded = decode({whole.at, whole.kind, whole.body.substr(0, size)});
+      ASSERT_FALSE(decoded) << size;
+      ASSERT_EQ(decoded.error().code, ErrorCode::kCorrupt);
+    }
+    ASSERT_FALSE(decode({whole.at, whole.kind, std::string(whole.body) + '\0'}));
+  }
+}
+
+TEST(EventCodec, changed_bytes_are_refused_or_are_another_event_in_its_one_encoding) {
+  for (std::uint64_t seed = 0; seed < 3000; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    RandomRecords random(seed);
+    std::string bytes;
+    const EncodedEvent encoded = encode(random.event(), bytes);
+    bytes[random.below(bytes.size())] = static_cast<char>(random.below(256));
+    const auto decoded = decode({encoded.at, encoded.kind, bytes});
+    if (!decoded) continue;
+    std::string again;
+    ASSERT_EQ(encode(*decoded, again).body, bytes);
+  }
+}
+
+TEST(EventCodec, an_event_of_a_newer_version_asks_for_an_upgrade) {
+  std::string buffer;
+  EncodedEvent encoded = encode({TimePoint(1), StopOrdered{}}, buffer);
+  buffer[0] = kEventVersion + 1;
+  encoded.body = buffer;
+  const auto decoded = decode(encoded);
+  ASSERT_FALSE(decoded);
+  EXPECT_EQ(decoded.error().code, ErrorCode::kUnsupported);
+}
+
+TEST(EventCodec, an_unknown_kind_is_corrupt) {
+  for (const std::int64_t kind : {std::int64_t{-1}, std::int64_t{9}, std::int64_t{1} << 40}) {
+    const auto decoded = decode({0, kind, "\x01"});
+    ASSERT_FALSE(decoded);
+    EXPECT_EQ(decoded.error().code, ErrorCode::kCorrupt);
+  }
+}
+
+}  // namespace
+}  // namespace tutti

@@ -1,0 +1,213 @@
+#pragma once
+
+// For tests only: seeded random records with every field in use and bytes that are no UTF-8, and a
+// temporary folder.
+
+#include <stdlib.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "control/store.h"
+
+namespace tutti {
+
+// A folder that goes with its test.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string pattern = std::filesystem::temp_directory_path() / "tutti-store-XXXXXX";
+    TUTTI_CHECK(mkdtemp(pattern.data()) != nullptr);
+    path_ = pattern;
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  std::string file(const std::string& name) const { return path_ / name; }
+  std::string path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+// Makes records from a seed; the same seed makes the same records.
+class RandomRecords {
+ public:
+  explicit RandomRecords(std::uint64_t seed) : random_(seed) {}
+
+  std::uint64_t below(std::uint64_t bound) { return random_() % bound; }
+  bool coin() { return below(2) == 1; }
+  // Small and huge numbers alike.
+  std::uint64_t wide() { return random_() >> below(64); }
+  std::int64_t whole() { return static_cast<std::int64_t>(wide()); }
+  std::uint32_t narrow() { return static_cast<std::uint32_t>(random_() >> (32 + below(32))); }
+  std::int32_t integer() { return static_cast<std::int32_t>(narrow()); }
+  TimePoint time() { return TimePoint(static_cast<std::int64_t>(random_() >> 8)); }
+
+  std::string bytes(std::size_t most = 12) {
+    std::string text(below(most + 1), '\0');
+    for (char& c : text) c = static_cast<char>(random_());
+    return text;
+  }
+  template <typename Make>
+  auto several(Make make, std::size_t most = 3) {
+    std::vector<decltype(make())> items(below(most + 1));
+    for (auto& item : items) item = make();
+    return items;
+  }
+  std::vector<std::string> texts() {
+    return several([this] { return bytes(); });
+  }
+  template <typename Enum>
+  Enum choice(Enum last) {
+    return static_cast<Enum>(below(static_cast<std::uint64_t>(last) + 1));
+  }
+
+  TaskSet task_set() {
+    return {choice(TaskSet::Shape::kGang), narrow(), whole(), whole(), narrow()};
+  }
+  Request request() {
+    Request made;
+    made.cpus = MilliCpu(whole());
+    made.memory = MiB(whole());
+    if (coin()) made.devices = {narrow(), bytes(), MiB(whole()), MilliGpu(whole())};
+    if (coin()) made.labels = texts();
+    made.limit_cpus = coin();
+    made.limit_memory = coin();
+    return made;
+  }
+  std::vector<Dependency> dependencies(std::uint64_t below_job) {
+    return several([&] {
+      return Dependency{JobId(1 + below(below_job)), choice(Dependency::When::kFailure)};
+    });
+  }
+  JobSpec spec(std::uint64_t below_job = 1000) {
+    JobSpec made;
+    made.name = bytes();
+    made.user = bytes();
+    made.project = bytes();
+    made.kind = bytes();
+    made.command = {texts(), bytes(), bytes()};
+    made.lines = several([this] { return bytes(300); }, 600);
+    made.line_numbers = several([this] { return narrow() % 50; }, 20);
+    made.tasks = task_set();
+    made.request = request();
+    made.priority = integer();
+    made.time_limit = Duration(whole());
+    made.grace = Duration(whole());
+    made.retry = {narrow(), Duration(whole())};
+    if (coin()) made.after = dependencies(below_job);
+    made.workdir = bytes(40);
+    made.env = texts();
+    made.stdout_pattern = bytes();
+    made.stderr_pattern = bytes();
+    made.snapshot = bytes();
+    return made;
+  }
+  Outcome outcome() {
+    return {choice(Ending::kPreempted), integer(),    integer(),
+            Duration(whole()),          MiB(whole()), bytes(30)};
+  }
+  std::vector<DeviceId> devices() {
+    return several([this] { return DeviceId(narrow()); });
+  }
+  TaskRow task_row(TaskId task) {
+    return {.task = task,
+            .state = choice(TaskState::kSkipped),
+            .attempts = narrow(),
+            .retries_used = narrow(),
+            .not_before = time(),
+            .node = NodeId(narrow()),
+            .lane = LaneId(wide() >> 2),
+            .staged = coin(),
+            .devices = devices(),
+            .placed_at = time(),
+            .started_at = time(),
+            .ended_at = time(),
+            .pid = whole(),
+            .stop_cause = choice(Ending::kPreempted),
+            .outcome = outcome()};
+  }
+  TaskCounts counts() {
+    TaskCounts made;
+    for (std::uint32_t& count : made.by_state) count = narrow();
+    return made;
+  }
+  JobRow job_row(JobId id) {
+    return {id,
+            choice(TaskState::kSkipped),
+            choice(TaskState::kSkipped),
+            counts(),
+            time(),
+            time(),
+            time(),
+            integer()};
+  }
+  Node node() {
+    Node made;
+    made.id = NodeId(narrow());
+    made.name = bytes();
+    made.state = choice(Node::State::kDown);
+    made.state_reason = bytes();
+    made.cpus = made.free_cpus = MilliCpu(whole());
+    made.memory = made.free_memory = MiB(whole());
+    made.devices = several([this] {
+      return Device{.id = DeviceId(narrow()),
+                    .type = bytes(),
+                    .uuid = bytes(),
+                    .memory = MiB(whole()),
+                    .reserved_memory = {},
+                    .reserved_share = {},
+                    .holders = 0,
+                    .healthy = coin()};
+    });
+    made.labels = texts();
+    made.keeps_backlog = coin();
+    return made;
+  }
+  Profile profile() {
+    Profile made;
+    for (auto n = below(40); n > 0; --n)
+      made.add(Duration(static_cast<std::int64_t>(wide() >> 20)), MiB(narrow()));
+    return made;
+  }
+  AttemptId attempt() { return {{JobId(wide()), narrow()}, narrow()}; }
+  EventBody body(std::size_t kind) {
+    switch (kind) {
+      case 0:
+        return JobSubmitted{facts_of(JobId(wide()), spec())};
+      case 1:
+        return CancelRequested{JobId(wide()), several([this] { return narrow(); }, 20)};
+      case 2:
+        return RetryRequested{JobId(wide()), several([this] { return narrow(); }, 20)};
+      case 3:
+        return AttemptPlaced{attempt(),
+                             LaneId(wide() >> 2),
+                             coin(),
+                             {NodeId(narrow()), MilliCpu(whole()), MiB(whole()), devices()}};
+      case 4:
+        return AttemptStarted{attempt(), time(), whole()};
+      case 5:
+        return StopOrdered{attempt(), choice(Ending::kPreempted)};
+      case 6:
+        return AttemptEnded{attempt(), time(), time(), outcome(), coin()};
+      case 7:
+        return NodeChanged{node()};
+      default:
+        return NodeStateChanged{NodeId(narrow()), choice(Node::State::kDown), bytes()};
+    }
+  }
+  Event event() { return {time(), body(below(std::variant_size_v<EventBody>))}; }
+
+ private:
+  std::mt19937_64 random_;
+};
+
+}  // namespace tutti

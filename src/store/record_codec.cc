@@ -1,0 +1,251 @@
+#include "store/record_codec.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/spec/command_line.h"
+#include "store/fields.h"
+
+namespace tutti {
+namespace {
+
+FieldWriter begin(std::string& out) {
+  out.assign(1, static_cast<char>(kRecordVersion));
+  return FieldWriter(out);
+}
+
+FieldReader open_record(std::string_view bytes) {
+  const bool known = !bytes.empty() && static_cast<std::uint8_t>(bytes[0]) == kRecordVersion;
+  FieldReader reader(known ? bytes.substr(1) : bytes);
+  if (!known) reader.fail();
+  return reader;
+}
+
+void task_fields(auto& codec, auto& row) {
+  codec.number(row.attempts);
+  codec.number(row.retries_used);
+  codec.number(row.not_before);
+  codec.number(row.node);
+  codec.number(row.lane);
+  codec.flag(row.staged);
+  device_list_fields(codec, row.devices);
+  codec.number(row.placed_at);
+  codec.number(row.started_at);
+  codec.number(row.ended_at);
+  codec.number(row.pid);
+  codec.choice(row.stop_cause, Ending::kPreempted);
+  fields(codec, row.outcome);
+}
+
+void spec_fields(auto& codec, auto& spec) {
+  codec.list(spec.command.argv, [&](auto& word) { codec.text(word); });
+  codec.text(spec.command.shell);
+  codec.text(spec.command.script);
+  codec.number(spec.grace);
+  codec.text(spec.workdir);
+  codec.text(spec.stdout_pattern);
+  codec.text(spec.stderr_pattern);
+  codec.text(spec.snapshot);
+}
+
+// A run of consecutive line numbers. A batch file has as many as it has interruptions.
+struct LineRun {
+  std::uint32_t first = 0;
+  std::uint32_t length = 0;
+};
+
+void run_fields(auto& codec, auto& runs) {
+  codec.list(runs, [&](auto& run) {
+    codec.number(run.first);
+    codec.number(run.length);
+  });
+}
+
+std::vector<LineRun> runs_of(const std::vector<std::uint32_t>& numbers) {
+  std::vector<LineRun> runs;
+  for (const std::uint32_t number : numbers) {
+    if (!runs.empty() && std::uint64_t{runs.back().first} + runs.back().length == number)
+      ++runs.back().length;
+    else
+      runs.push_back({number, 1});
+  }
+  return runs;
+}
+
+bool expand_runs(const std::vector<LineRun>& runs, std::vector<std::uint32_t>& numbers) {
+  numbers.clear();
+  std::uint64_t total = 0;
+  for (const LineRun& run : runs) total += run.length;
+  // A batch has fewer lines than this; a damaged length must not take all memory.
+  if (total > (1u << 26)) return false;
+  numbers.reserve(total);
+  for (const LineRun& run : runs)
+    for (std::uint32_t i = 0; i < run.length; ++i) numbers.push_back(run.first + i);
+  return true;
+}
+
+// A histogram is mostly empty: positions and values of what is not.
+struct Bucket {
+  std::uint32_t position = 0;
+  std::uint32_t value = 0;
+};
+
+void profile_fields(auto& codec, auto& content, auto& buckets) {
+  codec.number(content.samples);
+  codec.number(content.recent_mean);
+  codec.number(content.peak_memory);
+  codec.list(buckets, [&](auto& bucket) {
+    codec.number(bucket.position);
+    codec.number(bucket.value);
+  });
+}
+
+std::string_view first_script_line(std::string_view script) {
+  while (!script.empty()) {
+    const auto end = std::min(script.find('\n'), script.size());
+    const std::string_view line = script.substr(0, end);
+    const auto start = line.find_first_not_of(" \t\r");
+    if (start != std::string_view::npos && line[start] != '#') return line.substr(start);
+    script.remove_prefix(std::min(end + 1, script.size()));
+  }
+  return {};
+}
+
+}  // namespace
+
+void encode_task(const TaskRow& row, std::string& out) {
+  auto writer = begin(out);
+  task_fields(writer, row);
+}
+
+bool decode_task(std::string_view bytes, TaskRow& row) {
+  auto reader = open_record(bytes);
+  task_fields(reader, row);
+  return reader.complete();
+}
+
+void encode_counts(const TaskCounts& counts, std::string& out) {
+  auto writer = begin(out);
+  for (const std::uint32_t count : counts.by_state) writer.number(count);
+}
+
+bool decode_counts(std::string_view bytes, TaskCounts& counts) {
+  auto reader = open_record(bytes);
+  for (std::uint32_t& count : counts.by_state) reader.number(count);
+  return reader.complete();
+}
+
+void encode_rare_request(const Request& request, std::string& out) {
+  auto writer = begin(out);
+  rare_fields(writer, request);
+}
+
+bool decode_rare_request(std::string_view bytes, Request& request) {
+  auto reader = open_record(bytes);
+  rare_fields(reader, request);
+  return reader.complete();
+}
+
+void encode_dependencies(const std::vector<Dependency>& after, std::string& out) {
+  auto writer = begin(out);
+  dependency_fields(writer, after);
+}
+
+bool decode_dependencies(std::string_view bytes, std::vector<Dependency>& after) {
+  auto reader = open_record(bytes);
+  dependency_fields(reader, after);
+  return reader.complete();
+}
+
+void encode_spec(const JobSpec& spec, std::string& out) {
+  auto writer = begin(out);
+  spec_fields(writer, spec);
+  const std::vector<LineRun> runs = runs_of(spec.line_numbers);
+  run_fields(writer, runs);
+}
+
+bool decode_spec(std::string_view bytes, JobSpec& spec) {
+  auto reader = open_record(bytes);
+  spec_fields(reader, spec);
+  std::vector<LineRun> runs;
+  run_fields(reader, runs);
+  return reader.complete() && expand_runs(runs, spec.line_numbers);
+}
+
+void encode_texts(std::span<const std::string> texts, std::string& out) {
+  auto writer = begin(out);
+  writer.number(std::uint64_t{texts.size()});
+  for (const std::string& text : texts) writer.text(text);
+}
+
+bool decode_texts(std::string_view bytes, std::vector<std::string>& texts) {
+  auto reader = open_record(bytes);
+  reader.list(texts, [&](std::string& text) { reader.text(text); });
+  return reader.complete();
+}
+
+void encode_node(const Node& node, std::string& out) {
+  auto writer = begin(out);
+  fields(writer, node);
+}
+
+bool decode_node(std::string_view bytes, Node& node) {
+  auto reader = open_record(bytes);
+  fields(reader, node);
+  node.free_cpus = node.cpus;
+  node.free_memory = node.memory;
+  return reader.complete();
+}
+
+void encode_profile(const Profile& profile, std::string& out) {
+  const Profile::Content content = profile.content();
+  std::vector<Bucket> buckets;
+  for (std::uint32_t i = 0; i < Profile::kBuckets; ++i)
+    if (content.buckets[i] != 0) buckets.push_back({i, content.buckets[i]});
+  auto writer = begin(out);
+  profile_fields(writer, content, std::as_const(buckets));
+}
+
+bool decode_profile(std::string_view bytes, Profile& profile) {
+  Profile::Content content;
+  std::vector<Bucket> buckets;
+  auto reader = open_record(bytes);
+  profile_fields(reader, content, buckets);
+  for (const Bucket& bucket : buckets) {
+    if (bucket.position >= Profile::kBuckets) return false;
+    content.buckets[bucket.position] = bucket.value;
+  }
+  profile = Profile::of(content);
+  return reader.complete();
+}
+
+std::string display_text(const JobSpec& spec) {
+  constexpr std::size_t kMost = 200;
+  constexpr std::string_view kEllipsis = "\u2026";
+  std::string text;
+  const auto add = [&](std::string_view word) {
+    if (text.size() > kMost) return;
+    if (!text.empty()) text += ' ';
+    text += word.substr(0, kMost + 1);
+  };
+  if (!spec.command.script.empty()) {
+    add(first_script_line(spec.command.script));
+    for (const std::string& word : spec.command.argv) add(word);
+  } else if (!spec.command.argv.empty()) {
+    add(command_text(Command{.argv = spec.command.argv}));
+  }
+  if (text.empty()) add(spec.command.shell);
+  if (text.empty() && !spec.lines.empty()) add(spec.lines.front());
+
+  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; };
+  std::replace_if(text.begin(), text.end(), is_control, ' ');
+  if (text.size() <= kMost) return text;
+  std::size_t end = kMost - kEllipsis.size();
+  // Do not cut a UTF-8 character in two; what is not UTF-8 is cut anywhere.
+  for (int back = 0; back < 3 && (static_cast<unsigned char>(text[end]) & 0xC0u) == 0x80; ++back)
+    --end;
+  text.resize(end);
+  return text.append(kEllipsis);
+}
+
+}  // namespace tutti

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/result.h"
+#include "control/store.h"
+#include "store/sqlite.h"
+
+namespace tutti {
+
+// Numbers that are kept up to date in the meta table because counting them would read every job.
+struct Tally {
+  TaskCounts jobs;  // how many jobs are in each state
+  std::uint64_t next_lane = 1;
+  bool operator==(const Tally&) const = default;
+};
+
+Result<Tally> read_tally(Connection& connection);
+
+// Turns rounds into transactions. Belongs to the store, and with it to the controller thread.
+class RoundWriter {
+ public:
+  RoundWriter(Connection& connection, Tally tally) : connection_(connection), tally_(tally) {}
+
+  // All of the round is on disk, or an Error and nothing of it.
+  Result<void> commit(const Round& round);
+
+ private:
+  Result<void> write(const Round& round);
+  Result<void> write_events(const std::vector<Event>& events);
+  Result<void> write_node(const EventBody& body);
+  Result<void> write_submitted(const Round& round);
+  Result<void> insert_job(const JobRow& row, const JobSpec& spec);
+  Result<void> insert_spec(JobId job, const JobSpec& spec);
+  Result<std::int64_t> environment_id(const std::vector<std::string>& environment);
+  Result<void> write_jobs(const Round& round);
+  Result<void> write_tasks(const Round& round);
+  Result<void> keep_earlier_attempts(const TaskRow& newer, const Round& round);
+  Result<void> insert_earlier(const TaskRow& row);
+  Result<void> write_profiles(const Round& round);
+  Result<void> write_usage(const Round& round);
+  Result<void> write_tally();
+  // The attempt's end among the round's events; null when it did not end in this round.
+  const AttemptEnded* ended_in(const Round& round, AttemptId attempt);
+
+  Connection& connection_;
+  Tally tally_;  // as on disk
+  Tally next_;   // as it will be when the round is on disk
+
+  // Of the round that is being written, filled when first needed.
+  std::unordered_map<TaskId, std::vector<const AttemptEnded*>> ended_;
+  bool ended_filled_ = false;
+
+  // The environment of the last submission: scripts submit many jobs from one.
+  std::vector<std::string> environment_;
+  std::int64_t environment_id_ = 0;
+
+  std::string buffer_;
+  std::string second_buffer_;
+};
+
+}  // namespace tutti
