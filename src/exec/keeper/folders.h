@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace tutti {
+
+// Makes a folder that only its owner can enter, if it is not there. Its parent must exist.
+Result<void> make_private_folder(const std::string& path);
+
+// Makes the folders above the file `path`, which is relative to the folder `base_fd` unless it is
+// absolute. False: errno tells why.
+bool make_parent_folders(int base_fd, const std::string& path);
+
+// Replaces a file as a whole: readers see the old content or the new one, also after a crash.
+Result<void> replace_file(const std::string& path, std::string_view content);
+
+// The whole content of a small file; more than a megabyte is kCorrupt.
+Result<std::string> read_small_file(const std::string& path);
+Result<std::string> read_whole_file(const std::string& path);
+
+}  // namespace tutti

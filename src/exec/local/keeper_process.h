@@ -1,0 +1,53 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "exec/keeper/messages.h"
+
+namespace tutti {
+
+// Where a keeper belongs and how a new one is started.
+struct KeeperPlace {
+  std::string home;
+  std::string binary = "/proc/self/exe";  // started as `binary keeper --home HOME`
+  std::uint64_t descriptors = 0;          // soft limit for jobs, if this process has raised its own
+};
+
+// A connection over which the keeper has said who it is.
+struct KeeperConnection {
+  UniqueFd fd;
+  Welcome welcome;
+};
+
+// Connects to the keeper that runs, or kUnavailable.
+Result<KeeperConnection> reach_keeper(const KeeperPlace& place);
+
+// Connects to the keeper that runs, or starts one. It is no child of this process and outlives it.
+// Takes milliseconds; gives up after seconds, or when `stop` becomes true.
+Result<KeeperConnection> reach_or_start_keeper(const KeeperPlace& place,
+                                               const std::atomic<bool>& stop);
+
+// What is remembered of the keeper that has taken orders, in the file state/keeper below the home.
+struct KeeperRecord {
+  std::string incarnation;
+  std::vector<std::string> cgroups;
+};
+// kNotFound when no keeper ever took orders here.
+Result<KeeperRecord> read_keeper_record(const std::string& home);
+Result<void> write_keeper_record(const std::string& home, const KeeperRecord& record);
+
+// Whether that incarnation ended by itself, when it had nothing more to keep.
+bool ended_clean(const std::string& home, const std::string& incarnation);
+
+// One whole message from the keeper, at most `timeout_ms` later.
+Result<FromKeeper> read_message(int fd, FrameBuffer& in, int timeout_ms);
+
+// Sends all of it, waiting at most `timeout_ms` each time that the keeper does not read.
+Result<void> send_frames(int fd, const std::string& frames, int timeout_ms);
+
+}  // namespace tutti

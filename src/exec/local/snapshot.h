@@ -1,0 +1,40 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "control/snapshots.h"
+
+namespace tutti {
+
+// The text that is stored for a manifest, sorted by path: docs/formats/snapshot.md. kInvalidInput
+// for paths that leave the work directory, go through a link, or are there twice.
+Result<std::string> snapshot_text(const SnapshotManifest& manifest);
+// kCorrupt when it is not such a text.
+Result<SnapshotManifest> parse_snapshot(std::string_view text);
+
+std::string sha256_hex(std::string_view bytes);
+
+// Snapshots below one home: content in blobs/, manifests in snapshots/. All files are written whole
+// or not at all. Has no state of its own; safe from any thread.
+class SnapshotFolder final : public Snapshots {
+ public:
+  explicit SnapshotFolder(std::string home) : home_(std::move(home)) {}
+
+  Result<std::vector<std::string>> missing(const SnapshotManifest& manifest) override;
+  Result<void> put_blob(const std::string& sha256, std::string_view bytes) override;
+  Result<std::string> save(const SnapshotManifest& manifest) override;
+
+  // Makes `folder` from a snapshot; it appears as a whole. Does nothing if it is there.
+  Result<void> materialise(const std::string& digest, const std::string& folder) const;
+
+ private:
+  std::string blob_path(const std::string& sha256) const;
+  Result<void> fill(const SnapshotManifest& manifest, const std::string& folder) const;
+
+  std::string home_;
+};
+
+}  // namespace tutti
