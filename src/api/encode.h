@@ -1,0 +1,38 @@
+#pragma once
+
+#include <boost/json/fwd.hpp>
+#include <optional>
+#include <string>
+
+#include "api/node_names.h"
+#include "api/services.h"
+#include "control/front.h"
+#include "control/history.h"
+
+namespace tutti {
+
+// The JSON objects of answers: docs/api/openapi.yaml, schemas Job, Task, Node, Explanation, Status.
+
+// `task`: the row of a job's only task, if it has one.
+boost::json::object job_to_json(const JobSummary& job, const std::optional<TaskRow>& task,
+                                const NodeNames& nodes);
+
+// What a task's object says that is not in its row.
+struct TaskPlace {
+  std::int64_t label = 0;
+  std::optional<std::uint32_t> line;  // of a batch
+  std::string command;
+  std::string stdout_path;  // empty: it has not run yet
+  std::string stderr_path;
+};
+boost::json::object task_to_json(const TaskRow& row, const TaskPlace& place,
+                                 const NodeNames& nodes);
+
+boost::json::object node_to_json(const Node& node);
+boost::json::object explanation_to_json(const Explanation& explanation, const TaskSet& tasks,
+                                        TimePoint now);
+boost::json::object status_to_json(const StatusFacts& facts, const Status& status,
+                                   const TaskCounts& jobs);
+boost::json::object changed_to_json(const Changed& changed);
+
+}  // namespace tutti

@@ -1,0 +1,75 @@
+#include <array>
+#include <boost/json.hpp>
+
+#include "api/call.h"
+#include "api/encode.h"
+#include "core/spec/text.h"
+#include "wire/json_fields.h"
+#include "wire/text_json.h"
+
+namespace tutti {
+namespace {
+
+namespace json = boost::json;
+
+// The wanted state of a node and why.
+struct WantedState {
+  Node::State state = Node::State::kUp;
+  std::string reason;
+};
+
+Result<WantedState> wanted_state(std::string_view body) {
+  constexpr std::array<std::string_view, 2> kKeys = {"state", "reason"};
+  const auto value = parse_json(body);
+  if (!value) return value.error();
+  const auto object = object_from_json(*value, "a node's state", kKeys);
+  if (!object) return object.error();
+  WantedState wanted;
+  const auto* state = (*object)->if_contains("state");
+  const bool draining = state != nullptr && *state == "draining";
+  if (state == nullptr || (!draining && *state != "up")) {
+    return invalid_input("state must be \"up\" or \"draining\"");
+  }
+  if (draining) wanted.state = Node::State::kDraining;
+  if (const auto* reason = (*object)->if_contains("reason")) {
+    auto text = word_from_json(*reason, "reason");
+    if (!text) return text.error();
+    wanted.reason = std::move(*text);
+  }
+  return wanted;
+}
+
+}  // namespace
+
+void get_status(const CallPtr& call) {
+  const auto jobs = call->services.history.job_counts();
+  if (!jobs) return call->fail(jobs.error());
+  call->services.front.status(reply_to<Status>(call, [call, counts = *jobs](const Status& status) {
+    call->respond(json_response(200, status_to_json(call->services.facts(), status, counts)));
+  }));
+}
+
+void get_nodes(const CallPtr& call) {
+  call->services.front.status(reply_to<Status>(call, [call](const Status& status) {
+    json::array nodes;
+    for (const Node& node : status.nodes) nodes.push_back(node_to_json(node));
+    call->respond(json_response(200, json::object{{"nodes", std::move(nodes)}}));
+  }));
+}
+
+void set_node_state(const CallPtr& call) {
+  auto wanted = wanted_state(call->request.body);
+  if (!wanted) return call->fail(wanted.error());
+  call->services.front.set_node_state(call->target.segments[2], wanted->state,
+                                      std::move(wanted->reason),
+                                      reply_to<Node>(call, [call](const Node& node) {
+                                        call->respond(json_response(200, node_to_json(node)));
+                                      }));
+}
+
+void stop_daemon(const CallPtr& call) {
+  call->respond(json_response(200, json::object()));
+  if (call->services.stop_daemon) call->services.stop_daemon();
+}
+
+}  // namespace tutti

@@ -1,0 +1,140 @@
+#include "api/streams.h"
+
+#include <algorithm>
+#include <boost/json.hpp>
+
+#include "api/encode.h"
+#include "api/log_file.h"
+#include "wire/text_json.h"
+
+namespace tutti {
+namespace {
+
+namespace json = boost::json;
+
+constexpr Duration kLogPoll = milliseconds(50);
+
+std::string log_event(std::int64_t label, const LogFollower::Piece& piece) {
+  const char* stream = piece.stream == LogStream::kStdout ? "stdout" : "stderr";
+  return event_text("log", json_text(json::object{{"task", label},
+                                                  {"attempt", piece.attempt},
+                                                  {"stream", stream},
+                                                  {"text", text_to_json(piece.bytes)}}));
+}
+
+}  // namespace
+
+std::string event_text(std::string_view name, std::string_view data) {
+  std::string text;
+  text.reserve(name.size() + data.size() + 16);
+  text.append("event: ").append(name).append("\ndata: ").append(data).append("\n\n");
+  return text;
+}
+
+Result<std::optional<TaskRow>> only_task(History& history, const JobSummary& summary) {
+  const bool untouched = summary.row.counts[TaskState::kQueued] > 0 && !summary.row.started_at;
+  if (summary.tasks.count != 1 || untouched) return std::optional<TaskRow>();
+  auto row = task_row(history, {summary.row.id, 0});
+  if (!row) return row.error();
+  return std::optional<TaskRow>(std::move(*row));
+}
+
+ByteSource::Next LogBytes::pull(std::string& out) {
+  const auto bytes =
+      read_log(path_, offset_, static_cast<std::size_t>(std::min<std::uint64_t>(left_, kPiece)));
+  if (!bytes || bytes->empty()) return Next::kEnd;
+  out += *bytes;
+  offset_ += bytes->size();
+  left_ -= bytes->size();
+  return left_ > 0 ? Next::kMore : Next::kEnd;
+}
+
+JobStream::JobStream(const Services& services, std::shared_ptr<JobWatch> watch, JobSummary summary,
+                     JobSpec spec, const Options& options)
+    : services_(services),
+      watch_(std::move(watch)),
+      summary_(std::move(summary)),
+      spec_(std::move(spec)) {
+  for (const std::uint32_t index : options.tasks) {
+    logs_.emplace_back(services_, spec_, TaskId{summary_.row.id, index}, options.tail);
+  }
+  watch_->wake = [this] { wake(); };
+}
+
+void JobStream::put_job(std::string_view event, std::string& out) {
+  // Without the row of its task the object lacks how it ended, which the history will say later.
+  const auto task = only_task(services_.history, summary_);
+  out += event_text(event, json_text(job_to_json(summary_, task ? *task : std::nullopt,
+                                                 services_.events.nodes())));
+}
+
+bool JobStream::pull_log(std::string& out) {
+  for (std::size_t tried = 0; tried < logs_.size(); ++tried) {
+    LogFollower& log = logs_[next_log_];
+    const auto piece = log.next();
+    if (piece && !piece->bytes.empty()) {
+      const std::uint32_t index = log.task().index;
+      out += log_event(summary_.tasks.label(index), *piece);
+      return true;
+    }
+    if (!piece) log.give_up();
+    next_log_ = (next_log_ + 1) % logs_.size();
+  }
+  return false;
+}
+
+ByteSource::Next JobStream::pull(std::string& out) {
+  if (watch_->changed) {
+    summary_.row = watch_->row;
+    watch_->changed = false;
+    fresh_ = true;
+  }
+  const bool final = static_cast<bool>(summary_.row.finished_at);
+  if (fresh_) {
+    fresh_ = false;
+    put_job("job", out);
+    if (!final || !logs_.empty()) return Next::kMore;
+  }
+  if (pull_log(out)) return Next::kMore;
+  if (!final) return Next::kWait;
+  put_job("end", out);
+  return Next::kEnd;
+}
+
+std::optional<Duration> JobStream::poll_after() const {
+  const bool any =
+      std::any_of(logs_.begin(), logs_.end(), [](const LogFollower& log) { return log.running(); });
+  return any ? std::optional(kLogPoll) : std::nullopt;
+}
+
+AllStream::AllStream(const Services& services, std::shared_ptr<AllWatch> watch)
+    : services_(services), watch_(std::move(watch)) {
+  watch_->wake = [this] { wake(); };
+}
+
+ByteSource::Next AllStream::pull(std::string& out) {
+  const std::size_t before = out.size();
+  if (!begun_) {
+    begun_ = true;
+    out += ": changes of jobs and nodes follow\n\n";
+  }
+  if (watch_->merged + watch_->dropped > 0) {
+    out += event_text("lagged", json_text(json::object{{"merged", watch_->merged},
+                                                       {"dropped", watch_->dropped}}));
+    watch_->merged = 0;
+    watch_->dropped = 0;
+  }
+  for (const auto& [name, node] : watch_->nodes) out += event_text("node", node);
+  watch_->nodes.clear();
+  while (!watch_->jobs.empty() && out.size() < before + kPiece) {
+    const auto first = watch_->jobs.extract(watch_->jobs.begin());
+    auto summary = services_.history.summary(first.key());
+    if (!summary) continue;
+    const auto task = only_task(services_.history, *summary);
+    out += event_text("job", json_text(job_to_json(*summary, task ? *task : std::nullopt,
+                                                   services_.events.nodes())));
+  }
+  return out.size() == before ? Next::kWait : Next::kMore;
+}
+
+}  // namespace tutti

@@ -1,0 +1,82 @@
+#include "wire/batch_json.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tutti {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::vector<std::string> lines(std::string_view text, std::string_view pattern = {}) {
+  auto result = lines_from_json(text, pattern);
+  EXPECT_TRUE(result) << (result ? "" : result.error().message);
+  return result ? *result : std::vector<std::string>();
+}
+
+std::string error_of(std::string_view text, std::string_view pattern = {}) {
+  const auto result = lines_from_json(text, pattern);
+  return result ? "no error" : result.error().message;
+}
+
+TEST(BatchJson, strings_of_an_array_are_commands) {
+  EXPECT_THAT(lines(R"(["echo a", "ls | wc"])"), ElementsAre("echo a", "ls | wc"));
+}
+
+TEST(BatchJson, each_line_may_be_a_value) {
+  EXPECT_THAT(lines("\"echo a\"\n\n[\"echo\",\"b c\"]\r\n{\"command\":\"x y\"}\n"),
+              ElementsAre("echo a", "echo 'b c'", "x y"));
+}
+
+TEST(BatchJson, words_are_quoted_for_the_shell) {
+  EXPECT_THAT(lines(R"([["echo", "a'b; rm -rf x", "$HOME"]])"),
+              ElementsAre(R"(echo 'a'\''b; rm -rf x' '$HOME')"));
+}
+
+TEST(BatchJson, an_object_fills_the_pattern) {
+  EXPECT_THAT(lines(R"({"lr":0.5,"name":"a b","n":3,"on":true,"none":null})",
+                    "train --lr {lr} --name={name} {n} {on} {none}"),
+              ElementsAre("train --lr 0.5 --name='a b' 3 true ''"));
+}
+
+TEST(BatchJson, an_array_in_a_pattern_is_several_words) {
+  EXPECT_THAT(lines(R"([{"files":["a b","c"]}])", "cat {files} > out"),
+              ElementsAre("cat 'a b' c > out"));
+}
+
+TEST(BatchJson, braces_of_the_shell_are_left_alone) {
+  EXPECT_THAT(lines(R"([{"k":"v"}])", "echo ${HOME} {a,b} {{k}} '{}' { {k} ; }"),
+              ElementsAre("echo ${HOME} {a,b} {k} '{}' { v ; }"));
+}
+
+TEST(BatchJson, a_place_inside_quotes_is_refused) {
+  EXPECT_THAT(error_of(R"([{"k":"v"}])", "echo '{k}'"), HasSubstr("outside of quotes"));
+  EXPECT_THAT(error_of(R"([{"k":"v"}])", "echo \"{k}\""), HasSubstr("outside of quotes"));
+}
+
+TEST(BatchJson, a_missing_key_is_named_with_the_nearest_one) {
+  EXPECT_THAT(error_of(R"([{"seed":1},{"seeds":2}])", "x {seed}"),
+              testing::AllOf(HasSubstr("element 2"), HasSubstr("did you mean 'seeds'")));
+}
+
+TEST(BatchJson, what_is_no_command_is_refused) {
+  EXPECT_THAT(error_of("[1]"), HasSubstr("element 1"));
+  EXPECT_THAT(error_of("[\"a\", \"  \"]"), HasSubstr("element 2: the command is empty"));
+  EXPECT_THAT(error_of("[[]]"), HasSubstr("no words"));
+  EXPECT_THAT(error_of(R"([{"x":1}])"), HasSubstr("needs a pattern"));
+  EXPECT_THAT(error_of(R"(["a\u0000b"])"), HasSubstr("NUL"));
+  EXPECT_THAT(error_of("\"a\"\n{bad}\n"), HasSubstr("line 2: JSON"));
+  EXPECT_THAT(error_of(" \n"), HasSubstr("no command"));
+}
+
+TEST(BatchJson, a_broken_array_is_reported_at_its_own_byte) {
+  EXPECT_EQ(error_of("[\n\"a\",\n\"b\" x\n]"), "JSON: syntax error at byte 11");
+}
+
+TEST(BatchJson, an_empty_array_has_no_lines) {
+  EXPECT_THAT(lines("[]"), ElementsAre());
+}
+
+}  // namespace
+}  // namespace tutti

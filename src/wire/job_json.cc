@@ -1,0 +1,285 @@
+#include "wire/job_json.h"
+
+#include <algorithm>
+#include <array>
+#include <boost/json.hpp>
+#include <charconv>
+#include <limits>
+
+#include "base/nearest.h"
+#include "core/spec/array_range.h"
+#include "core/spec/dependency.h"
+#include "core/spec/field.h"
+#include "core/spec/text.h"
+#include "wire/json_fields.h"
+#include "wire/text_json.h"
+
+namespace tutti {
+namespace {
+
+namespace json = boost::json;
+
+// A spec while it is read: fields that only mean something together are joined at the end.
+struct Draft {
+  JobSpec spec;
+  std::string script_name;
+  std::vector<std::string> args;
+  std::uint32_t array_limit = 0;  // after the % of an array
+  std::uint32_t own_limit = 0;    // of max_parallel
+  bool command = false;
+  bool script = false;
+  bool lines = false;
+};
+
+// The fields of field.h whose value is text only; of the others it may be a number as well.
+constexpr std::array<std::string_view, 7> kTextFields = {"name",    "project", "kind", "array",
+                                                         "workdir", "output",  "error"};
+
+// A number as a user would have written it on the command line. Six decimals are more than any
+// field keeps: 0.1 + 0.2 is 0.3 here and not a little more, which would be rounded up.
+std::string number_text(const json::value& value) {
+  if (const auto* whole = value.if_int64()) return std::to_string(*whole);
+  if (const auto* large = value.if_uint64()) return std::to_string(*large);
+  char digits[400];
+  const auto end =
+      std::to_chars(digits, digits + sizeof digits, value.get_double(), std::chars_format::fixed, 6)
+          .ptr;
+  std::string text(digits, end);
+  text.erase(text.find_last_not_of('0') + 1);
+  if (text.ends_with('.')) text.pop_back();
+  return text;
+}
+
+Result<void> read_scalar(std::string_view field, const json::value& value, Draft& draft) {
+  const bool text_only =
+      std::find(kTextFields.begin(), kTextFields.end(), field) != kTextFields.end();
+  if (value.is_number() && !text_only) return set_field(draft.spec, field, number_text(value));
+  if (!text_only && !value.is_string()) {
+    return invalid_input(std::string(field) + " must be a number or a string");
+  }
+  const auto text = word_from_json(value, field);
+  if (!text) return text.error();
+  return set_field(draft.spec, field, *text);
+}
+
+Result<void> read_words(std::string_view field, const json::value& value,
+                        std::vector<std::string>& target) {
+  auto words = words_from_json(value, field);
+  if (!words) return words.error();
+  target = std::move(*words);
+  return {};
+}
+
+Result<void> read_word(std::string_view field, const json::value& value, std::string& target) {
+  auto word = word_from_json(value, field);
+  if (!word) return word.error();
+  target = std::move(*word);
+  return {};
+}
+
+Result<void> read_command(const json::value& value, Draft& draft) {
+  draft.command = true;
+  if (!value.is_array()) return read_word("command", value, draft.spec.command.shell);
+  const auto done = read_words("command", value, draft.spec.command.argv);
+  if (done && draft.spec.command.argv.empty()) return invalid_input("command has no words");
+  return done;
+}
+
+Result<void> read_script(const json::value& value, Draft& draft) {
+  draft.script = true;
+  return read_word("script", value, draft.spec.command.script);
+}
+
+Result<void> read_lines(const json::value& value, Draft& draft) {
+  draft.lines = true;
+  return read_words("lines", value, draft.spec.lines);
+}
+
+Result<void> read_line_numbers(const json::value& value, Draft& draft) {
+  const auto* array = value.if_array();
+  if (array == nullptr) return invalid_input("line_numbers must be an array of whole numbers");
+  draft.spec.line_numbers.reserve(array->size());
+  for (const auto& element : *array) {
+    const auto number =
+        integer_from_json(element, "line_numbers", 0, std::numeric_limits<std::uint32_t>::max());
+    if (!number) return number.error();
+    draft.spec.line_numbers.push_back(static_cast<std::uint32_t>(*number));
+  }
+  return {};
+}
+
+Result<void> read_labels(const json::value& value, Draft& draft) {
+  auto& labels = draft.spec.request.labels;
+  const auto done = read_words("labels", value, labels);
+  std::sort(labels.begin(), labels.end());
+  labels.erase(std::unique(labels.begin(), labels.end()), labels.end());
+  return done;
+}
+
+Result<Dependency> dependency_of(const json::value& value) {
+  if (!value.is_number()) {
+    const auto text = word_from_json(value, "a job's id");
+    if (!text) return text.error();
+    return parse_dependency(*text);
+  }
+  const auto id =
+      integer_from_json(value, "a job's id", 1, std::numeric_limits<std::int64_t>::max());
+  if (!id) return id.error();
+  return Dependency{JobId(static_cast<std::uint64_t>(*id)), Dependency::When::kSuccess};
+}
+
+Result<void> read_after(const json::value& value, Draft& draft) {
+  const auto* array = value.if_array();
+  if (array == nullptr) return invalid_input("after must be an array of job ids");
+  for (const auto& element : *array) {
+    const auto dependency = dependency_of(element);
+    if (!dependency) return invalid_input("after: " + dependency.error().message);
+    const auto added = add_dependency(draft.spec.after, *dependency);
+    if (!added) return invalid_input("after: " + added.error().message);
+  }
+  return {};
+}
+
+Result<void> add_variable(std::string variable, std::size_t name_length, Draft& draft) {
+  const std::string_view name = std::string_view(variable).substr(0, name_length);
+  if (name.empty() || name.find('=') != name.npos || name.find('\0') != name.npos) {
+    return invalid_input("env: " + shown(variable) + " does not begin with a variable's name");
+  }
+  draft.spec.env.push_back(std::move(variable));
+  return {};
+}
+
+Result<void> read_env(const json::value& value, Draft& draft) {
+  if (value.is_array()) {
+    auto words = words_from_json(value, "env");
+    if (!words) return words.error();
+    for (auto& word : *words) {
+      const std::size_t equals = word.find('=');
+      if (equals == word.npos) return invalid_input("env: " + shown(word) + " is not NAME=value");
+      const auto added = add_variable(std::move(word), equals, draft);
+      if (!added) return added;
+    }
+    return {};
+  }
+  const auto* object = value.if_object();
+  if (object == nullptr) return invalid_input("env must be an object of names and values");
+  draft.spec.env.reserve(object->size());
+  for (const auto& member : *object) {
+    const std::string_view name = member.key();
+    const auto setting = word_from_json(member.value(), "env " + shown(name));
+    if (!setting) return setting.error();
+    const auto added = add_variable(std::string(name) + "=" + *setting, name.size(), draft);
+    if (!added) return added;
+  }
+  return {};
+}
+
+// "array" and "max_parallel" may come in either order, and both may name a limit.
+Result<void> read_array(const json::value& value, Draft& draft) {
+  Draft alone;
+  const auto done = read_scalar("array", value, alone);
+  draft.spec.tasks = alone.spec.tasks;
+  draft.array_limit = alone.spec.tasks.max_parallel;
+  return done;
+}
+
+Result<void> read_max_parallel(const json::value& value, Draft& draft) {
+  Draft alone;
+  const auto done = read_scalar("max_parallel", value, alone);
+  draft.own_limit = alone.spec.tasks.max_parallel;
+  return done;
+}
+
+// A key that is not simply one piece of text, and how its value is read.
+struct Field {
+  std::string_view name;
+  Result<void> (*read)(const json::value& value, Draft& draft);
+};
+
+constexpr Field kFields[] = {
+    {"command", read_command},
+    {"script", read_script},
+    {"script_name",
+     [](const json::value& v, Draft& d) { return read_word("script_name", v, d.script_name); }},
+    {"args", [](const json::value& v, Draft& d) { return read_words("args", v, d.args); }},
+    {"lines", read_lines},
+    {"line_numbers", read_line_numbers},
+    {"array", read_array},
+    {"max_parallel", read_max_parallel},
+    {"labels", read_labels},
+    {"after", read_after},
+    {"env", read_env},
+    {"snapshot",
+     [](const json::value& v, Draft& d) { return read_word("snapshot", v, d.spec.snapshot); }},
+};
+
+Error unknown_key(std::string_view key) {
+  std::vector<std::string_view> known(scalar_fields().begin(), scalar_fields().end());
+  for (const Field& field : kFields) known.push_back(field.name);
+  return invalid_input("unknown key " + shown(key) + " in a job" + did_you_mean(key, known));
+}
+
+Result<void> read_member(std::string_view key, const json::value& value, Draft& draft) {
+  for (const Field& field : kFields) {
+    if (field.name == key) return field.read(value, draft);
+  }
+  const auto scalars = scalar_fields();
+  if (std::find(scalars.begin(), scalars.end(), key) == scalars.end()) return unknown_key(key);
+  return read_scalar(key, value, draft);
+}
+
+Result<void> join_command(Draft& draft) {
+  const int ways = draft.command + draft.script + draft.lines;
+  if (ways != 1) return invalid_input("a job needs exactly one of command, script and lines");
+  Command& command = draft.spec.command;
+  if (draft.script) {
+    command.argv.push_back(draft.script_name.empty() ? "script" : draft.script_name);
+    command.argv.insert(command.argv.end(), draft.args.begin(), draft.args.end());
+  } else if (!draft.args.empty() || !draft.script_name.empty()) {
+    return invalid_input("args and script_name need a script");
+  }
+  return {};
+}
+
+Result<void> join_tasks(Draft& draft) {
+  TaskSet& tasks = draft.spec.tasks;
+  if (draft.array_limit != 0 && draft.own_limit != 0 && draft.array_limit != draft.own_limit) {
+    return invalid_input("max_parallel differs from the number after % in array");
+  }
+  tasks.max_parallel = std::max(draft.array_limit, draft.own_limit);
+  const auto& numbers = draft.spec.line_numbers;
+  if (!draft.lines) {
+    return numbers.empty() ? Result<void>() : invalid_input("line_numbers needs lines");
+  }
+  if (tasks.shape == TaskSet::Shape::kArray) {
+    return invalid_input("a batch of lines cannot also be an array");
+  }
+  if (draft.spec.lines.empty()) return invalid_input("lines: a batch needs at least one line");
+  if (draft.spec.lines.size() > kMaxTasks) {
+    return invalid_input("lines: at most " + std::to_string(kMaxTasks) + " are allowed");
+  }
+  if (!numbers.empty() && numbers.size() != draft.spec.lines.size()) {
+    return invalid_input("line_numbers must have one number for each of the lines");
+  }
+  tasks.shape = TaskSet::Shape::kBatch;
+  tasks.count = static_cast<std::uint32_t>(draft.spec.lines.size());
+  tasks.first = 1;
+  return {};
+}
+
+}  // namespace
+
+Result<JobSpec> spec_from_json(const json::value& value) {
+  const auto* object = value.if_object();
+  if (object == nullptr) return invalid_input("a job must be a JSON object");
+  Draft draft;
+  for (const auto& member : *object) {
+    const auto done = read_member(member.key(), member.value(), draft);
+    if (!done) return done.error();
+  }
+  if (const auto joined = join_command(draft); !joined) return joined.error();
+  if (const auto joined = join_tasks(draft); !joined) return joined.error();
+  return std::move(draft.spec);
+}
+
+}  // namespace tutti
