@@ -1,0 +1,66 @@
+#include "cli/cli.h"
+
+#include <algorithm>
+#include <csignal>
+#include <string_view>
+#include <vector>
+
+#include "base/nearest.h"
+#include "cli/arguments.h"
+#include "cli/dispatch.h"
+#include "cli/reference.h"
+#include "cli/session.h"
+#include "cli/unknown_verb.h"
+#include "core/spec/text.h"
+
+namespace tutti {
+
+Error unknown_verb(std::string_view word) {
+  std::vector<std::string_view> names;
+  for (const Verb* verb : all_verbs()) {
+    names.push_back(verb->name);
+    names.insert(names.end(), verb->aliases.begin(), verb->aliases.end());
+  }
+  return invalid_input("unknown verb " + shown(word) + did_you_mean(word, names));
+}
+
+int dispatch(Session& session, const std::vector<std::string>& words) {
+  if (words.empty()) {
+    session.screen().err(overview_text(session.screen()));
+    return kExitUsage;
+  }
+  std::string name = words[0];
+  if (name == "--help" || name == "-h") name = "help";
+  if (name == "--version" || name == "-V") name = "version";
+  const Verb* verb = find_verb(name);
+  if (verb == nullptr) return session.usage_error(unknown_verb(name));
+  session.set_verb(verb->name);
+  const std::vector<std::string> rest(words.begin() + 1, words.end());
+  auto arguments = parse_arguments(*verb, rest);
+  if (!arguments) {
+    // What was asked for is not known for sure; a script that wants JSON gets it.
+    const auto end = std::find(rest.begin(), rest.end(), "--");
+    session.set_json(std::find(rest.begin(), end, "--json") != end);
+    return session.usage_error(arguments.error());
+  }
+  if (arguments->has("help")) {
+    session.screen().out(verb_text(*verb, session.screen()));
+    return kExitOk;
+  }
+  session.set_json(arguments->has("json"));
+  return verb->run(session, *arguments);
+}
+
+int cli_main(int argc, char** argv, const Entries& entries) {
+  if (argc > 1 && std::string_view(argv[1]) == "keeper" && entries.keeper_run != nullptr) {
+    return entries.keeper_run(argc - 2, argv + 2);
+  }
+  // A reader that went away is seen as a failed write.
+  ::signal(SIGPIPE, SIG_IGN);
+  ProcessScreen screen;
+  Session session(entries, screen);
+  const int status = dispatch(session, std::vector<std::string>(argv + 1, argv + argc));
+  return status == kExitOk && screen.broken() ? kExitFailure : status;
+}
+
+}  // namespace tutti

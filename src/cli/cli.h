@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace tutti {
+
+// What `tutti daemon run` was asked for. Empty and zero: the daemon's own choice.
+struct DaemonArguments {
+  std::string home;             // absolute
+  double slots = 0;             // cores that may be used at once
+  std::int64_t memory_mib = 0;  // memory that may be used
+  std::string listen;           // host:port of a TCP listener
+  std::string token_path;       // file with the token of that listener
+  std::string tls_certificate;  // PEM file
+  std::string tls_key;          // PEM file
+};
+
+// The parts of the program that the command line starts but may not depend on.
+struct Entries {
+  int (*daemon_run)(const DaemonArguments& arguments) = nullptr;
+  // Everything after `tutti keeper`: what that means is between the daemon and its keeper.
+  int (*keeper_run)(int argc, char** argv) = nullptr;
+};
+
+// The whole command line program; returns the process's exit status: 0 it worked, 1 it failed, 2 it
+// was called wrongly, or a job's own status (run, wait, logs -f).
+int cli_main(int argc, char** argv, const Entries& entries);
+
+}  // namespace tutti

@@ -1,0 +1,207 @@
+#include "cli/follow.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <boost/json.hpp>
+#include <map>
+
+#include "cli/interrupt.h"
+#include "cli/output/text.h"
+#include "core/spec/quantity.h"
+#include "wire/text_json.h"
+
+namespace tutti {
+namespace {
+
+namespace json = boost::json;
+
+constexpr int kReconnects = 40;
+constexpr int kReconnectPauseMs = 250;
+constexpr int kWhyAfterMs = 1000;
+
+// Counts what was shown of each log, so that a repeated stream goes on where the last one broke.
+class Shown {
+ public:
+  void begin_again() { replayed_.clear(); }
+
+  // The part of the next piece of a log that is new.
+  std::string_view fresh(const std::string& log, std::string_view piece) {
+    std::uint64_t& shown = shown_[log];
+    std::uint64_t& at = replayed_[log];
+    const std::uint64_t known = std::min<std::uint64_t>(shown > at ? shown - at : 0, piece.size());
+    at += piece.size();
+    shown = std::max(shown, at);
+    return piece.substr(known);
+  }
+
+ private:
+  std::map<std::string, std::uint64_t> shown_;
+  std::map<std::string, std::uint64_t> replayed_;
+};
+
+class Follower : public StreamListener {
+ public:
+  Follower(Session& session, const FollowOptions& options) : session_(session), options_(options) {}
+
+  Result<Followed> run() {
+    for (int tries = 0; tries < kReconnects; ++tries) {
+      shown_.begin_again();
+      progressed_ = false;
+      auto streamed = session_.client().stream(target(), *this);
+      if (ended_ || detached_) return Followed{job_, detached_};
+      if (late_) return too_late();
+      if (!streamed && streamed.error().code != ErrorCode::kUnavailable) return streamed.error();
+      if (progressed_) tries = 0;
+      opened_ = opened_ || progressed_;
+      // A tail cannot be continued exactly, and a first failure is not a loss of the daemon.
+      if (!streamed && (options_.tail || !opened_)) return streamed.error();
+      last_ = streamed ? Error{ErrorCode::kUnavailable, "the daemon ended the stream too early"}
+                       : streamed.error();
+      pollfd wake{interrupt_.fd(), POLLIN, 0};
+      ::poll(&wake, 1, kReconnectPauseMs);
+      if (on_wake() == Next::kStop) {
+        if (late_) return too_late();
+        return Followed{job_, detached_};
+      }
+    }
+    return last_;
+  }
+
+  Next on_event(const ServerEvent& event) override {
+    progressed_ = true;
+    auto value = parse_json(event.data);
+    if (!value) return Next::kGoOn;
+    if (event.name == "log") {
+      show_log(*value);
+    } else if (event.name == "job" || event.name == "end") {
+      job_ = job_view(*value);
+      if (options_.on_job) options_.on_job(job_);
+      ended_ = event.name == "end";
+    }
+    return ended_ ? Next::kStop : Next::kGoOn;
+  }
+
+  Next on_wake() override {
+    if (interrupt_.take()) return interrupted();
+    late_ = options_.deadline && session_.now() >= options_.deadline;
+    if (late_) return Next::kStop;
+    if (may_say_why()) say_why();
+    return Next::kGoOn;
+  }
+
+  int wake_fd() const override { return interrupt_.fd(); }
+  int wake_after_ms() const override {
+    if (!options_.deadline) return may_say_why() ? kWhyAfterMs : -1;
+    const std::int64_t left = (options_.deadline - session_.now()).value / 1000 + 1;
+    return static_cast<int>(std::clamp<std::int64_t>(left, 0, 3'600'000));
+  }
+
+ private:
+  std::string target() const {
+    std::string text = fmt::format("/v1/jobs/{}/stream", options_.job);
+    char next = '?';
+    const auto add = [&](std::string_view key, std::int64_t value) {
+      text += fmt::format("{}{}={}", next, key, value);
+      next = '&';
+    };
+    if (options_.logs) add("logs", 1);
+    if (options_.task) add("task", *options_.task);
+    if (options_.tail) add("tail", *options_.tail);
+    return text;
+  }
+
+  Error too_late() const {
+    return {ErrorCode::kTimeout, fmt::format("job {} has not ended in time", options_.job)};
+  }
+
+  void show_log(const json::value& value) {
+    auto text = text_from_json(value.as_object().at("text"), "text");
+    if (!text) return;
+    const std::string stream = text_at(value, "stream");
+    if (options_.one_stream && stream != options_.stream) return;
+    const std::string log = fmt::format("{}.{}.{}", integer_at(value, "task").value_or(0),
+                                        integer_at(value, "attempt").value_or(0), stream);
+    const std::string_view fresh = shown_.fresh(log, *text);
+    if (stream == "stderr") {
+      session_.screen().err(fresh);
+    } else {
+      session_.screen().out(fresh);
+    }
+  }
+
+  Next interrupted() {
+    if (!options_.cancel_on_interrupt) {
+      detached_ = true;
+      return Next::kStop;
+    }
+    const json::object body{{"jobs", json::array{json::object{{"id", options_.job}}}}};
+    session_.screen().err(fmt::format("\ntutti: cancelling job {}\n", options_.job));
+    auto answer = session_.client().request("POST", "/v1/cancel", json::serialize(body));
+    if (!answer) session_.screen().err("tutti: " + printable(answer.error().message) + "\n");
+    return Next::kGoOn;
+  }
+
+  bool may_say_why() const {
+    return options_.say_why_waiting && !said_why_ && session_.screen().err_is_terminal() &&
+           (job_.id == 0 || job_.state == "queued");
+  }
+
+  void say_why() {
+    said_why_ = true;
+    auto answer =
+        session_.client().request("GET", fmt::format("/v1/jobs/{}/explain", options_.job), {});
+    if (!answer) return;
+    const ExplanationView explanation = explanation_view(*answer);
+    if (explanation.reasons.empty()) return;
+    const std::string text =
+        fmt::format("job {} waits: {}", options_.job, printable(explanation.reasons.front()));
+    session_.screen().err(session_.screen().styled(Style::kDim, text) + "\n");
+  }
+
+  Session& session_;
+  const FollowOptions& options_;
+  Interrupt interrupt_;
+  Shown shown_;
+  JobView job_;
+  Error last_;
+  bool ended_ = false;
+  bool detached_ = false;
+  bool said_why_ = false;
+  bool late_ = false;
+  bool progressed_ = false;  // something came since the stream was opened
+  bool opened_ = false;      // something came ever
+};
+
+}  // namespace
+
+Result<Followed> follow(Session& session, const FollowOptions& options) {
+  return Follower(session, options).run();
+}
+
+int exit_status_of(const JobView& job) {
+  if (job.exit_code) return *job.exit_code;
+  if (job.state == "succeeded") return 0;
+  if (job.state == "cancelled") return 130;
+  return 1;
+}
+
+std::string ending_text(const JobView& job) {
+  const std::string who = fmt::format("job {}", job.id);
+  const std::string more = job.message.empty() ? "" : ": " + printable(job.message);
+  if (job.state == "skipped") return who + " was skipped: a job that it waited for ended otherwise";
+  if (job.ending == "timeout") {
+    const auto limit = Duration(static_cast<std::int64_t>(job.time_limit_s * 1e6));
+    return who + " was ended: its time limit of " + format_duration(limit) + " was over";
+  }
+  if (job.ending == "out_of_memory") return who + " was ended: it used too much memory" + more;
+  if (job.ending == "lost") return who + " was lost" + more;
+  if (job.ending == "not_started") return who + " could not be started" + more;
+  if (job.ending == "signalled")
+    return fmt::format("{} was ended by signal {}{}", who, job.signal, more);
+  if (job.ending == "cancelled" || job.state == "cancelled") return who + " was cancelled" + more;
+  return {};
+}
+
+}  // namespace tutti

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "cli/session.h"
+#include "client/views.h"
+
+namespace tutti {
+
+// What to show while a job runs, and what Ctrl-C means.
+struct FollowOptions {
+  std::uint64_t job = 0;
+  bool logs = false;        // copy the job's stdout and stderr to ours
+  bool one_stream = false;  // with logs: only `stream`
+  std::string stream;       // "stdout" or "stderr"
+  std::optional<std::int64_t> task;
+  std::optional<std::int64_t> tail;            // begin that many lines before the end
+  bool say_why_waiting = false;                // on a terminal, after a second without a start
+  TimePoint deadline;                          // give up then, with kTimeout; zero: never
+  bool cancel_on_interrupt = false;            // otherwise Ctrl-C only stops the watching
+  std::function<void(const JobView&)> on_job;  // at every change
+};
+
+// How the following ended.
+struct Followed {
+  JobView job;            // as last seen
+  bool detached = false;  // the user stopped watching; the job goes on
+};
+
+// Follows a job to its end. A daemon that goes away in the middle is waited for: the job goes on
+// without it, and nothing that was shown is shown again.
+Result<Followed> follow(Session& session, const FollowOptions& options);
+
+// The exit status that stands for a job that has ended: its own.
+int exit_status_of(const JobView& job);
+
+// For a job that did not simply exit: why it ended, in one line without an end; empty otherwise.
+std::string ending_text(const JobView& job);
+
+}  // namespace tutti

@@ -1,0 +1,235 @@
+#include "cli/health.h"
+
+#include <fmt/format.h>
+#include <pwd.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
+
+#include "base/home.h"
+#include "cli/output/text.h"
+#include "client/autostart.h"
+#include "core/spec/quantity.h"
+
+namespace tutti {
+namespace {
+
+using Level = Finding::Level;
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kLeastFreeMiB = 1024;
+constexpr std::int64_t kEmptyMiB = 16;
+constexpr rlim_t kEnoughDescriptors = 1024;
+
+std::string reason(int error_number) {
+  return std::generic_category().message(error_number);
+}
+
+// The home itself, or the nearest folder above it that exists.
+std::string existing_part(const std::string& home) {
+  fs::path at(home);
+  std::error_code failure;
+  while (!fs::exists(at, failure) && at.has_parent_path() && at != at.parent_path()) {
+    at = at.parent_path();
+  }
+  return at.string();
+}
+
+Finding writable(const std::string& home) {
+  const std::string place = existing_part(home);
+  std::string probe = place + "/.tutti-doctor-XXXXXX";
+  const int fd = ::mkstemp(probe.data());
+  if (fd < 0) {
+    const int error_number = errno;
+    const char* remedy = error_number == EROFS ? "the file system is mounted read-only"
+                         : error_number == ENOSPC || error_number == EDQUOT
+                             ? "free some space"
+                             : "give yourself the right to write there";
+    return {Level::kFail, "home",
+            fmt::format("cannot write in {}: {}; {}, or set TUTTI_HOME to another folder", place,
+                        reason(error_number), remedy)};
+  }
+  const char byte = 0;
+  const bool wrote = ::write(fd, &byte, 1) == 1;
+  const int error_number = errno;
+  ::close(fd);
+  ::unlink(probe.c_str());
+  if (!wrote) {
+    return {Level::kFail, "home",
+            fmt::format("cannot write in {}: {}; free some space", place, reason(error_number))};
+  }
+  if (place != home) {
+    return {Level::kOk, "home", home + " (not there yet; made when the daemon starts)"};
+  }
+  return {Level::kOk, "home", home};
+}
+
+Finding room(const std::string& home) {
+  struct statvfs space {};
+  if (::statvfs(existing_part(home).c_str(), &space) != 0) {
+    return {Level::kWarn, "disk", "cannot see how much is free: " + reason(errno)};
+  }
+  const auto free = static_cast<std::int64_t>(space.f_bavail * (space.f_frsize >> 10) >> 10);
+  const std::string text = format_memory(MiB(free)) + " free";
+  if (free < kEmptyMiB) {
+    return {Level::kFail, "disk", text + "; nothing can be recorded, free some space"};
+  }
+  if (free < kLeastFreeMiB) {
+    return {Level::kWarn, "disk", text + "; logs of jobs may not fit, free some space"};
+  }
+  return {Level::kOk, "disk", text};
+}
+
+Finding lingering() {
+  // Without systemd's login manager nothing ends processes at logout.
+  std::error_code failure;
+  if (!fs::exists("/run/systemd/system", failure)) {
+    return {Level::kOk, "logout", "jobs go on after logout"};
+  }
+  const passwd* user = ::getpwuid(::getuid());
+  const std::string name = user != nullptr ? user->pw_name : "";
+  if (::getuid() == 0 || fs::exists("/var/lib/systemd/linger/" + name, failure)) {
+    return {Level::kOk, "logout", "jobs go on after logout"};
+  }
+  std::ifstream settings("/etc/systemd/logind.conf");
+  std::string line;
+  while (std::getline(settings, line)) {
+    if (line.starts_with("KillUserProcesses=yes")) {
+      return {Level::kWarn, "logout",
+              "this system ends all processes at logout; run 'loginctl enable-linger'"};
+    }
+  }
+  return {Level::kOk, "logout", "jobs go on after logout; 'loginctl enable-linger' makes it sure"};
+}
+
+}  // namespace
+
+const char* level_name(Finding::Level level) {
+  switch (level) {
+    case Level::kOk:
+      return "ok";
+    case Level::kWarn:
+      return "warn";
+    case Level::kFail:
+      return "fail";
+  }
+  return "fail";
+}
+
+std::vector<Finding> check_home(const std::string& home) {
+  return {writable(home), room(home)};
+}
+
+std::vector<Finding> check_socket(const std::string& home) {
+  const std::string socket = socket_path(home);
+  struct stat status {};
+  if (::lstat(socket.c_str(), &status) != 0) {
+    return {{Level::kOk, "socket", socket + " (not there: no daemon runs)"}};
+  }
+  if (!S_ISSOCK(status.st_mode)) {
+    return {{Level::kFail, "socket", socket + " is not a socket; remove it"}};
+  }
+  if (status.st_uid != ::getuid()) {
+    return {{Level::kFail, "socket",
+             fmt::format("{} belongs to user {}; set TUTTI_HOME to a folder of yours", socket,
+                         status.st_uid)}};
+  }
+  if ((status.st_mode & 0077) != 0) {
+    return {{Level::kFail, "socket",
+             fmt::format("{} has mode {:o}: others can use your daemon; run 'chmod 600' on it",
+                         socket, status.st_mode & 0777u)}};
+  }
+  return {{Level::kOk, "socket", fmt::format("{} (mode {:o})", socket, status.st_mode & 0777u)}};
+}
+
+std::vector<Finding> check_daemon(const std::string& home, const Result<StatusView>& status,
+                                  TimePoint now) {
+  if (!status) {
+    const std::string tail = last_lines(daemon_log_path(home), 1);
+    if (status.error().code != ErrorCode::kUnavailable) {
+      return {{Level::kFail, "daemon", status.error().message}};
+    }
+    // A daemon that gave up says why on the last line of its log.
+    const bool from_daemon = tail.starts_with("tutti daemon: ");
+    const bool gave_up = (from_daemon && tail.find(": listens on ") == std::string::npos) ||
+                         tail.find("cannot") != std::string::npos;
+    if (gave_up) {
+      return {{Level::kFail, "daemon",
+               fmt::format("not running; its log {} ends: {}", daemon_log_path(home), tail)}};
+    }
+    return {{Level::kWarn, "daemon", "not running; it starts with the first job"},
+            {Level::kOk, "limits", "not known: the daemon is not running"}};
+  }
+  std::vector<Finding> findings;
+  findings.push_back(
+      {Level::kOk, "daemon",
+       fmt::format("running, pid {}, up {}", status->pid,
+                   format_duration(seconds((now - status->started_at).value / 1'000'000)))});
+  if (status->version != TUTTI_VERSION) {
+    findings.push_back({Level::kWarn, "version",
+                        fmt::format("the daemon is {}, this program {}; run 'tutti daemon restart'",
+                                    status->version, TUTTI_VERSION)});
+  }
+  if (status->trouble.empty()) {
+    findings.push_back({Level::kOk, "database", "open"});
+  } else {
+    findings.push_back({Level::kFail, "database", status->trouble});
+  }
+  const bool real = status->limits_memory && status->limits_cpus;
+  findings.push_back({real ? Level::kOk : Level::kWarn, "limits",
+                      status->enforcement + (status->enforcement_detail.empty() ? "" : ": ") +
+                          status->enforcement_detail});
+  return findings;
+}
+
+std::vector<Finding> check_clock(const std::string& home, TimePoint now) {
+  constexpr std::int64_t k2024 = 1'704'067'200'000'000;
+  constexpr std::int64_t k2100 = 4'102'444'800'000'000;
+  if (now.value < k2024 || now.value > k2100) {
+    return {{Level::kFail, "clock", "the system's clock is wrong; set it"}};
+  }
+  std::error_code failure;
+  TimePoint newest;
+  for (const auto& entry : fs::directory_iterator(home, failure)) {
+    struct stat status {};
+    if (::lstat(entry.path().c_str(), &status) != 0) continue;
+    newest = std::max(newest, TimePoint(std::int64_t{status.st_mtim.tv_sec} * 1'000'000));
+  }
+  if (newest - now > seconds(60)) {
+    return {
+        {Level::kWarn, "clock",
+         fmt::format("files in {} are {} in the future; the clock was set back, waiting times may "
+                     "be wrong",
+                     home, format_duration(newest - now))}};
+  }
+  return {{Level::kOk, "clock", "plausible"}};
+}
+
+std::vector<Finding> check_system() {
+  std::vector<Finding> findings;
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  if (limit.rlim_cur < kEnoughDescriptors) {
+    findings.push_back({Level::kWarn, "descriptors",
+                        fmt::format("only {} files may be open at once; raise it with 'ulimit -n "
+                                    "4096' and restart the daemon",
+                                    limit.rlim_cur)});
+  } else {
+    findings.push_back({Level::kOk, "descriptors", fmt::format("{}", limit.rlim_cur)});
+  }
+  if (::access("/bin/bash", X_OK) == 0 || ::access("/usr/bin/bash", X_OK) == 0) {
+    findings.push_back({Level::kOk, "shell", "bash"});
+  } else {
+    findings.push_back({Level::kWarn, "shell", "there is no bash; command lines are run by sh"});
+  }
+  findings.push_back(lingering());
+  return findings;
+}
+
+}  // namespace tutti

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/units.h"
+#include "client/views.h"
+
+namespace tutti {
+
+// One finding of `tutti doctor`.
+struct Finding {
+  enum class Level { kOk, kWarn, kFail };
+  Level level = Level::kOk;
+  std::string name;
+  std::string detail;  // what was found, and what to do about it
+};
+
+// "ok", "warn", "fail".
+const char* level_name(Finding::Level level);
+
+// The home folder: there, writable, with room.
+std::vector<Finding> check_home(const std::string& home);
+// The socket and its mode.
+std::vector<Finding> check_socket(const std::string& home);
+// The daemon as it describes itself, or why it does not answer.
+std::vector<Finding> check_daemon(const std::string& home, const Result<StatusView>& status,
+                                  TimePoint now);
+// The clock: a plausible year, and nothing in the home from the future.
+std::vector<Finding> check_clock(const std::string& home, TimePoint now);
+// Descriptors, a shell, and whether processes outlive the login.
+std::vector<Finding> check_system();
+
+}  // namespace tutti

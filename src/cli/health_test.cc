@@ -1,0 +1,79 @@
+#include "cli/health.h"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "base/home.h"
+
+namespace tutti {
+namespace {
+
+using Level = Finding::Level;
+constexpr TimePoint kNow{1'800'000'000'000'000};
+
+class HealthTest : public ::testing::Test {
+ protected:
+  HealthTest() {
+    std::string folder = "/tmp/tutti-health-test-XXXXXX";
+    EXPECT_NE(::mkdtemp(folder.data()), nullptr);
+    home_ = folder;
+  }
+  ~HealthTest() override { std::filesystem::remove_all(home_); }
+
+  std::string home_;
+};
+
+TEST_F(HealthTest, a_writable_home_is_fine_and_left_as_it_was) {
+  EXPECT_EQ(check_home(home_)[0].level, Level::kOk);
+  EXPECT_TRUE(std::filesystem::is_empty(home_));
+}
+
+TEST_F(HealthTest, a_home_that_cannot_be_written_fails_with_what_to_do) {
+  const auto findings = check_home("/proc/tutti");
+  EXPECT_EQ(findings[0].level, Level::kFail);
+  EXPECT_NE(findings[0].detail.find("TUTTI_HOME"), std::string::npos);
+}
+
+TEST_F(HealthTest, a_missing_socket_is_fine_and_a_file_in_its_place_is_not) {
+  EXPECT_EQ(check_socket(home_)[0].level, Level::kOk);
+  std::filesystem::create_directory(home_ + "/run");
+  std::ofstream(home_ + "/run/tutti.sock") << "x";
+  EXPECT_EQ(check_socket(home_)[0].level, Level::kFail);
+}
+
+TEST_F(HealthTest, a_missing_daemon_is_a_warning_unless_its_log_says_why) {
+  const Error gone{ErrorCode::kUnavailable, "nobody listens"};
+  EXPECT_EQ(check_daemon(home_, gone, kNow)[0].level, Level::kWarn);
+  std::ofstream(daemon_log_path(home_)) << "cannot open the database: it is corrupt\n";
+  const auto findings = check_daemon(home_, gone, kNow);
+  EXPECT_EQ(findings[0].level, Level::kFail);
+  EXPECT_NE(findings[0].detail.find("corrupt"), std::string::npos);
+}
+
+TEST_F(HealthTest, a_daemon_in_trouble_or_without_real_limits_is_told) {
+  StatusView status;
+  status.version = TUTTI_VERSION;
+  status.started_at = kNow - seconds(60);
+  status.enforcement = "process group";
+  status.trouble = "the disk is full";
+  const auto findings = check_daemon(home_, status, kNow);
+  ASSERT_EQ(findings.size(), 3u);
+  EXPECT_EQ(findings[1].level, Level::kFail);
+  EXPECT_EQ(findings[1].detail, "the disk is full");
+  EXPECT_EQ(findings[2].level, Level::kWarn);
+}
+
+TEST_F(HealthTest, a_clock_that_was_set_back_is_noticed) {
+  std::ofstream(home_ + "/file") << "x";
+  EXPECT_EQ(check_clock(home_, TimePoint(1))[0].level, Level::kFail);
+  EXPECT_EQ(check_clock(home_, TimePoint(1'710'000'000'000'000))[0].level, Level::kWarn);
+}
+
+}  // namespace
+}  // namespace tutti

@@ -1,0 +1,88 @@
+#include "cli/job_fields.h"
+
+#include <boost/json.hpp>
+#include <filesystem>
+#include <limits>
+
+#include "core/spec/quantity.h"
+#include "core/spec/text.h"
+#include "wire/text_json.h"
+
+namespace tutti {
+namespace {
+
+namespace json = boost::json;
+
+// An option whose text is the field's value.
+struct TextField {
+  std::string_view option;
+  std::string_view field;
+};
+constexpr TextField kTextFields[] = {
+    {"name", "name"},   {"project", "project"}, {"kind", "kind"},       {"cpus", "cpus"},
+    {"mem", "mem"},     {"gpus", "gpus"},       {"gpu-mem", "gpu_mem"}, {"time", "time"},
+    {"grace", "grace"}, {"backoff", "backoff"}, {"array", "array"},     {"output", "output"},
+    {"error", "error"},
+};
+
+Result<void> apply_numbers(const Arguments& arguments, json::object& job) {
+  constexpr auto kMost = std::numeric_limits<std::uint32_t>::max();
+  if (arguments.has("priority")) {
+    auto priority = parse_priority(arguments.value("priority"));
+    if (!priority) return priority.error();
+    job["priority"] = *priority;
+  }
+  if (arguments.has("retries")) {
+    auto retries = parse_count("retries", arguments.value("retries"), 0, kMost);
+    if (!retries) return retries.error();
+    job["retries"] = *retries;
+  }
+  if (arguments.has("max-parallel")) {
+    auto most = parse_count("max-parallel", arguments.value("max-parallel"), 1, kMost);
+    if (!most) return most.error();
+    job["max_parallel"] = *most;
+  }
+  return {};
+}
+
+Result<std::string> absolute_folder(const std::string& folder) {
+  std::error_code failure;
+  const auto path = std::filesystem::canonical(folder, failure);
+  if (failure) return io_error("workdir: cannot use " + shown(folder), failure.value());
+  if (!std::filesystem::is_directory(path, failure)) {
+    return invalid_input("workdir: " + shown(folder) + " is not a folder");
+  }
+  return path.string();
+}
+
+}  // namespace
+
+json::array dependencies_of(const Arguments& arguments) {
+  json::array list;
+  for (const std::string& text : arguments.list("after")) {
+    for (const std::string_view part : split_commas(text)) list.push_back(text_to_json(part));
+  }
+  return list;
+}
+
+Result<void> apply_job_options(const Arguments& arguments, json::object& job) {
+  for (const TextField& field : kTextFields) {
+    if (!arguments.has(field.option)) continue;
+    job[field.field] = text_to_json(arguments.value(field.option));
+  }
+  if (auto applied = apply_numbers(arguments, job); !applied) return applied;
+  if (arguments.has("after")) job["after"] = dependencies_of(arguments);
+  if (arguments.has("label")) {
+    json::array labels;
+    for (const std::string& label : arguments.list("label")) labels.push_back(text_to_json(label));
+    job["labels"] = std::move(labels);
+  }
+  if (arguments.has("workdir")) {
+    auto folder = absolute_folder(arguments.value("workdir"));
+    if (!folder) return folder.error();
+    job["workdir"] = text_to_json(*folder);
+  }
+  return {};
+}
+
+}  // namespace tutti

@@ -1,0 +1,90 @@
+#pragma once
+
+#include <array>
+
+#include "cli/verb.h"
+
+namespace tutti {
+
+// Options that several verbs share. The names of kJobOptions and kResourceOptions, with '_' for
+// '-', are the field names of the API and of job files.
+
+using Kind = Option::Kind;
+
+inline constexpr Option kResourceOptions[] = {
+    {"cpus", 0, Kind::kValue, "N", "cores for each task: 2, 0.5 or 500m (default 1)", {}},
+    {"mem",
+     0,
+     Kind::kValue,
+     "SIZE",
+     "memory for each task, such as 20G; enforced where possible",
+     {}},
+    {"gpus", 'g', Kind::kValue, "N", "GPUs for each task: 2, A100 or A100:2", {}},
+    {"gpu-mem", 0, Kind::kValue, "SIZE", "memory on each GPU; the GPU may then be shared", {}},
+    {"time", 0, Kind::kValue, "TIME", "end a task after 1h30m, 01:30:00 or 90 (seconds)", {}},
+    {"grace", 0, Kind::kValue, "TIME", "time between SIGTERM and SIGKILL (default 10s)", {}},
+    {"label", 0, Kind::kList, "NAME", "run only on nodes with this label (repeatable)", {}},
+};
+
+inline constexpr Option kJobOptions[] = {
+    {"name", 'n', Kind::kValue, "NAME", "a name for tables and for %n in --output", {}},
+    {"priority", 0, Kind::kValue, "N", "larger starts sooner (default 0)", {}},
+    {"project", 0, Kind::kValue, "NAME", "whose share is used", {}},
+    {"kind", 0, Kind::kValue, "NAME", "jobs of one kind are expected to behave alike", {}},
+    {"after",
+     0,
+     Kind::kList,
+     "JOB[:WHEN]",
+     "start only after JOB ended with success (default), any or failure; 'last' works; "
+     "repeatable, comma lists",
+     {}},
+    {"max-parallel", 0, Kind::kValue, "N", "how many tasks of the job may run at once", {}},
+    {"retries", 0, Kind::kValue, "N", "run a failed task again up to N times", {}},
+    {"backoff",
+     0,
+     Kind::kValue,
+     "TIME",
+     "pause before the first retry, then doubled (default 1s)",
+     {}},
+    {"env",
+     0,
+     Kind::kList,
+     "NAME=VALUE",
+     "set a variable; NAME alone takes yours (repeatable)",
+     {}},
+    {"clean-env",
+     0,
+     Kind::kFlag,
+     {},
+     "send only PATH, HOME, USER, SHELL, LANG, TERM and TMPDIR of the environment",
+     {}},
+    {"workdir", 'C', Kind::kValue, "FOLDER", "run there (default: the current folder)", "<folder>"},
+    {"output", 'o', Kind::kValue, "PATTERN",
+     "file for stdout; %j job, %t task, %a attempt, %n name, %u user", "<file>"},
+    {"error", 0, Kind::kValue, "PATTERN", "file for stderr, likewise", "<file>"},
+    {"snapshot",
+     0,
+     Kind::kFlag,
+     {},
+     "run in a copy of the work directory as it is now (.gitignore and .tuttiignore respected)",
+     {}},
+};
+
+inline constexpr Option kArrayOption[] = {
+    {"array",
+     0,
+     Kind::kValue,
+     "RANGE",
+     "one task for each of 1-100, 0-9:2 or 1-100%4 (4 at once)",
+     {}},
+};
+
+inline constexpr Option kHelpOption{"help", 'h', Kind::kFlag, {}, "show this help", {}};
+inline constexpr Option kJsonOption{"json", 0, Kind::kFlag, {}, "print one JSON object", {}};
+
+inline constexpr Option kHelpOnly[] = {kHelpOption};
+inline constexpr Option kJsonAndHelp[] = {kJsonOption, kHelpOption};
+
+inline constexpr std::array<std::string_view, 0> kNoAliases{};
+
+}  // namespace tutti

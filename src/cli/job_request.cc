@@ -1,0 +1,332 @@
+#include "cli/job_request.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <boost/json.hpp>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+
+#include "base/unique_fd.h"
+#include "cli/environment.h"
+#include "cli/job_fields.h"
+#include "cli/job_options.h"
+#include "cli/output/progress.h"
+#include "cli/output/text.h"
+#include "client/snapshot.h"
+#include "client/views.h"
+#include "core/spec/job_file.h"
+#include "core/spec/script.h"
+#include "core/spec/text.h"
+#include "wire/job_json.h"
+#include "wire/text_json.h"
+
+namespace tutti {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::size_t kLargestScript = std::size_t{4} << 20;
+constexpr std::size_t kLargestJobFile = std::size_t{16} << 20;
+
+constexpr OptionGroup kDirectiveGroups[] = {
+    {"", kResourceOptions}, {"", kJobOptions}, {"", kArrayOption}};
+// The table against which the #TUTTI lines of a script are read.
+constexpr Verb kDirectives{.name = "submit",
+                           .aliases = kNoAliases,
+                           .summary = {},
+                           .description = {},
+                           .usage = {},
+                           .word_choices = {},
+                           .tail = Tail::kWords,
+                           .least_words = 0,
+                           .most_words = 0,
+                           .groups = kDirectiveGroups,
+                           .examples = {},
+                           .run = nullptr};
+
+json::array to_array(const std::vector<std::string>& words, std::size_t from = 0) {
+  json::array array;
+  array.reserve(words.size());
+  for (std::size_t i = from; i < words.size(); ++i) array.push_back(text_to_json(words[i]));
+  return array;
+}
+
+Result<std::string> current_folder() {
+  std::error_code failure;
+  const auto path = std::filesystem::current_path(failure);
+  if (failure) return io_error("the current folder is gone; use --workdir", failure.value());
+  return path.string();
+}
+
+// Everything that comes from around the command line: work directory and environment. `settings`
+// are
+// --env values, the later ones winning.
+Result<void> complete(json::object& job, const Arguments& arguments,
+                      const std::vector<std::string>& settings) {
+  if (!job.contains("workdir")) {
+    auto folder = current_folder();
+    if (!folder) return folder.error();
+    job["workdir"] = text_to_json(*folder);
+  }
+  Environment environment = Environment::of_process(arguments.has("clean-env"));
+  for (const std::string& setting : settings) {
+    if (auto applied = environment.apply(setting); !applied) return applied;
+  }
+  job["env"] = to_array(environment.variables());
+  return {};
+}
+
+// "last" in --after is the newest job; the API knows only numbers.
+Result<void> resolve_last(Session& session, json::object& job) {
+  auto* after = job.if_contains("after");
+  if (after == nullptr || !after->is_array()) return {};
+  for (json::value& element : after->as_array()) {
+    if (!element.is_string() || !element.as_string().starts_with("last")) continue;
+    const std::string text(element.as_string());
+    if (text != "last" && !text.starts_with("last:")) continue;
+    auto answer = session.client().request("GET", "/v1/jobs/last", {});
+    if (!answer) return answer.error();
+    element = std::to_string(integer_at(*answer, "id").value_or(0)) + text.substr(4);
+  }
+  return {};
+}
+
+Result<void> check(const json::object& job) {
+  auto spec = spec_from_json(job);
+  if (!spec) return spec.error();
+  return {};
+}
+
+bool on_path(const std::string& program) {
+  const char* path = std::getenv("PATH");
+  std::string_view rest = path == nullptr ? std::string_view() : path;
+  while (!rest.empty()) {
+    const auto end = rest.find(':');
+    const std::string file = std::string(rest.substr(0, end)) + "/" + program;
+    if (::access(file.c_str(), X_OK) == 0) return true;
+    if (end == std::string_view::npos) break;
+    rest.remove_prefix(end + 1);
+  }
+  return false;
+}
+
+bool runnable(const std::string& word) {
+  if (word.find('/') != std::string::npos) return ::access(word.c_str(), X_OK) == 0;
+  return on_path(word);
+}
+
+// A script that is to be sent as text.
+struct Script {
+  std::string text;
+  ScriptHeader header;
+};
+
+// A file with #TUTTI lines is a script; so is one with a "#!" line that could not be executed as
+// the command it looks like. Nothing: the word is an ordinary command.
+Result<std::optional<Script>> script_at(const std::string& word) {
+  struct stat status {};
+  if (::stat(word.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return {std::nullopt};
+  if (static_cast<std::size_t>(status.st_size) > kLargestScript) return {std::nullopt};
+  auto text = read_text(word, kLargestScript);
+  if (!text || text->find('\0') != std::string::npos) return {std::nullopt};
+  const bool directives = text->starts_with("#TUTTI") || text->find("\n#TUTTI") != text->npos;
+  if (!directives && !(has_shebang(*text) && !runnable(word))) return {std::nullopt};
+  auto header = parse_script(*text);
+  if (!header) return invalid_input(word + ": " + header.error().message);
+  return {Script{std::move(*text), std::move(*header)}};
+}
+
+JobRequests single(json::object job, bool snapshot) {
+  JobRequests requests;
+  requests.jobs.push_back(std::move(job));
+  requests.snapshots.push_back(snapshot);
+  return requests;
+}
+
+// The #TUTTI lines of a script, one after the other. Returns the --env settings among them.
+Result<std::vector<std::string>> apply_directives(const Script& script, const std::string& path,
+                                                  json::object& job, bool& snapshot) {
+  std::vector<std::string> settings;
+  for (const Directive& directive : script.header.directives) {
+    auto parsed = parse_arguments(kDirectives, directive.tokens);
+    Result<void> applied = parsed ? apply_job_options(*parsed, job) : parsed.error();
+    if (!applied) {
+      return invalid_input(fmt::format("{}:{}: {}", path, directive.line, applied.error().message));
+    }
+    const auto list = parsed->list("env");
+    settings.insert(settings.end(), list.begin(), list.end());
+    snapshot = snapshot || parsed->has("snapshot");
+  }
+  return settings;
+}
+
+Result<JobRequests> script_job(Session& session, const Arguments& arguments, const Script& script) {
+  const std::string& path = arguments.words()[0];
+  json::object job;
+  bool snapshot = arguments.has("snapshot");
+  auto settings = apply_directives(script, path, job, snapshot);
+  if (!settings) return settings.error();
+  for (const std::uint32_t line : script.header.late_lines) {
+    session.screen().err(
+        fmt::format("tutti: {}:{}: a #TUTTI line after the first command is not read\n",
+                    printable(path), line));
+  }
+  if (auto applied = apply_job_options(arguments, job); !applied) return applied.error();
+  const auto list = arguments.list("env");
+  settings->insert(settings->end(), list.begin(), list.end());
+  job["script"] = text_to_json(script.text);
+  job["script_name"] = text_to_json(std::filesystem::path(path).filename().string());
+  if (arguments.words().size() > 1) job["args"] = to_array(arguments.words(), 1);
+  if (auto done = complete(job, arguments, *settings); !done) return done.error();
+  return single(std::move(job), snapshot);
+}
+
+// One word with blanks is a line for the shell, as `sh -c` takes it; several words are a program
+// and its arguments.
+Result<JobRequests> command_job(const Arguments& arguments) {
+  json::object job;
+  if (auto applied = apply_job_options(arguments, job); !applied) return applied.error();
+  const auto& words = arguments.words();
+  const bool shell_line =
+      words.size() == 1 && words[0].find_first_of(" \t\n;|&<>$`") != std::string::npos;
+  if (shell_line) {
+    job["command"] = text_to_json(words[0]);
+  } else {
+    job["command"] = to_array(words);
+  }
+  if (auto done = complete(job, arguments, arguments.list("env")); !done) return done.error();
+  return single(std::move(job), arguments.has("snapshot"));
+}
+
+std::vector<std::string> joined(std::vector<std::string> first,
+                                const std::vector<std::string>& second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+
+// Relative paths in a job file mean places beside it.
+Result<json::object> entry_job(const Arguments& arguments, JobFileEntry entry,
+                               const std::filesystem::path& folder) {
+  JobSpec& spec = entry.spec;
+  if (!entry.script_path.empty()) {
+    auto text = read_text((folder / entry.script_path).string(), kLargestScript);
+    if (!text) return text.error();
+    spec.command.script = std::move(*text);
+  }
+  if (!spec.workdir.empty()) spec.workdir = (folder / spec.workdir).lexically_normal().string();
+  const std::vector<std::string> settings = joined(spec.env, arguments.list("env"));
+  json::object job = spec_to_json(spec, false).as_object();
+  if (auto applied = apply_job_options(arguments, job); !applied) return applied.error();
+  if (auto done = complete(job, arguments, settings); !done) return done.error();
+  return job;
+}
+
+Result<JobRequests> file_jobs(const Arguments& arguments) {
+  const std::string& path = arguments.words()[0];
+  if (arguments.words().size() > 1) {
+    return invalid_input("a job file takes no further words: " + shown(arguments.words()[1]));
+  }
+  auto text = read_text(path, kLargestJobFile);
+  if (!text) return text.error();
+  auto entries = parse_job_file(*text, path);
+  if (!entries) return entries.error();
+  const auto folder = std::filesystem::absolute(path).parent_path();
+  JobRequests requests;
+  for (JobFileEntry& entry : *entries) {
+    const bool snapshot = entry.snapshot || arguments.has("snapshot");
+    const std::uint32_t line = entry.line;
+    auto job = entry_job(arguments, std::move(entry), folder);
+    if (!job) {
+      return Error{job.error().code, fmt::format("{}:{}: {}", path, line, job.error().message)};
+    }
+    requests.jobs.push_back(std::move(*job));
+    requests.snapshots.push_back(snapshot);
+  }
+  return requests;
+}
+
+Result<JobRequests> unchecked_jobs(Session& session, const Arguments& arguments) {
+  const std::string& first = arguments.words()[0];
+  const bool yaml = first.ends_with(".yaml") || first.ends_with(".yml");
+  if (yaml && !arguments.after_dashes()) return file_jobs(arguments);
+  std::optional<Script> script;
+  if (!arguments.after_dashes()) {
+    auto found = script_at(first);
+    if (!found) return found.error();
+    script = std::move(*found);
+  }
+  if (script) return script_job(session, arguments, *script);
+  return command_job(arguments);
+}
+
+}  // namespace
+
+Result<std::string> read_text(const std::string& path, std::size_t most) {
+  UniqueFd opened(path == "-" ? ::dup(STDIN_FILENO) : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!opened) return io_error("cannot read " + shown(path), errno);
+  std::string text;
+  std::string chunk(1 << 16, '\0');
+  while (true) {
+    const ssize_t got = ::read(opened.get(), chunk.data(), chunk.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return io_error("cannot read " + shown(path), errno);
+    if (got == 0) return text;
+    text.append(chunk.data(), static_cast<std::size_t>(got));
+    if (text.size() > most) {
+      return Error{ErrorCode::kExhausted,
+                   fmt::format("{} has more than {} MiB", shown(path), most >> 20)};
+    }
+  }
+}
+
+Result<JobRequests> jobs_of(Session& session, const Arguments& arguments) {
+  auto requests = unchecked_jobs(session, arguments);
+  if (!requests) return requests;
+  for (json::value& job : requests->jobs) {
+    if (auto resolved = resolve_last(session, job.as_object()); !resolved) return resolved.error();
+    if (auto checked = check(job.as_object()); !checked) return checked.error();
+  }
+  return requests;
+}
+
+Result<JobRequests> batch_of(Session& session, const Arguments& arguments,
+                             const std::vector<std::string>& lines,
+                             const std::vector<std::uint32_t>& line_numbers) {
+  json::object job;
+  if (auto applied = apply_job_options(arguments, job); !applied) return applied.error();
+  if (auto done = complete(job, arguments, arguments.list("env")); !done) return done.error();
+  if (auto resolved = resolve_last(session, job); !resolved) return resolved.error();
+  // One line is enough to check the options; the daemon checks all of them.
+  job["lines"] = json::array{text_to_json(lines.front())};
+  if (auto checked = check(job); !checked) return checked.error();
+  job["lines"] = to_array(lines);
+  if (!line_numbers.empty()) {
+    json::array numbers;
+    numbers.reserve(line_numbers.size());
+    for (const std::uint32_t number : line_numbers) numbers.push_back(number);
+    job["line_numbers"] = std::move(numbers);
+  }
+  return single(std::move(job), arguments.has("snapshot"));
+}
+
+Result<void> add_snapshots(Session& session, JobRequests& requests) {
+  ProgressBar bar(session.screen());
+  for (std::size_t i = 0; i < requests.jobs.size(); ++i) {
+    if (!requests.snapshots[i]) continue;
+    const std::string folder = text_at(requests.jobs[i], "workdir");
+    auto digest =
+        take_snapshot(session.client(), folder, [&bar](std::size_t done, std::size_t all) {
+          bar.show(fmt::format("snapshot: {} of {} files", grouped(done), grouped(all)));
+        });
+    if (!digest) return digest.error();
+    requests.jobs[i].as_object()["snapshot"] = *digest;
+  }
+  return {};
+}
+
+}  // namespace tutti

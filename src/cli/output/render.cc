@@ -1,0 +1,270 @@
+#include "cli/output/render.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "cli/output/table.h"
+#include "cli/output/text.h"
+#include "core/spec/quantity.h"
+
+namespace tutti {
+namespace {
+
+std::string cpus_text(double cpus) {
+  return format_cpus(MilliCpu(std::llround(cpus * 1000)));
+}
+
+// How long something ran or has been running; "-" if it has not started.
+std::string elapsed(TimePoint started, TimePoint finished, TimePoint now) {
+  if (!started) return "-";
+  const TimePoint end = finished ? finished : now;
+  if (end - started < Duration(0)) return "0s";
+  return format_duration(finished ? end - started : seconds((end - started).value / 1'000'000));
+}
+
+std::string progress_cell(const JobView& job) {
+  if (job.tasks <= 1) return "1";
+  return fmt::format("{}/{}", job.counts.finished(), job.tasks);
+}
+
+std::string state_cell(const JobView& job) {
+  if (job.state != "failed" || job.tasks > 1 || !job.exit_code) return job.state;
+  return fmt::format("failed ({})", *job.exit_code);
+}
+
+// Lines of "  label  value", with the values in one column.
+class Block {
+ public:
+  void add(std::string_view label, std::string value) {
+    if (!value.empty()) text_ += fmt::format("  {:<11}{}\n", label, value);
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+std::string counts_text(const CountsView& counts) {
+  std::string text;
+  const auto add = [&text](std::uint64_t number, std::string_view what) {
+    if (number == 0) return;
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", grouped(number), what);
+  };
+  add(counts.failed, "failed");
+  add(counts.succeeded, "succeeded");
+  add(counts.cancelled, "cancelled");
+  add(counts.skipped, "skipped");
+  add(counts.running, "running");
+  add(counts.starting, "starting");
+  add(counts.queued, "queued");
+  return text;
+}
+
+std::string request_text(const JobView& job) {
+  std::string text = job.cpus == 1 ? "1 core" : cpus_text(job.cpus) + " cores";
+  if (job.memory_mib > 0) text += ", " + format_memory(MiB(job.memory_mib)) + " memory";
+  if (job.gpus > 0) {
+    text += fmt::format(", {} GPU{}{}", job.gpus, job.gpus == 1 ? "" : "s",
+                        job.gpu_type.empty() ? "" : " " + printable(job.gpu_type));
+  }
+  if (job.time_limit_s > 0) {
+    text +=
+        ", at most " + format_duration(Duration(static_cast<std::int64_t>(job.time_limit_s * 1e6)));
+  }
+  if (job.tasks > 1) text += " for each task";
+  return text;
+}
+
+std::string result_of(std::string_view ending, std::optional<int> exit_code, std::int64_t signal) {
+  if (ending == "exited" && exit_code) return fmt::format("exit {}", *exit_code);
+  if (ending == "signalled") return fmt::format("signal {}", signal);
+  if (ending == "timeout") return "time limit";
+  if (ending == "out_of_memory") return "out of memory";
+  if (ending == "not_started") return "not started";
+  return std::string(ending);
+}
+
+}  // namespace
+
+std::string render_jobs(const std::vector<JobView>& jobs, const Screen& screen, TimePoint now) {
+  using Align = Table::Align;
+  Table table({{"ID", Align::kRight},
+               {"NAME", Align::kLeft, 20},
+               {"STATE"},
+               {"TASKS", Align::kRight},
+               {"USER", Align::kLeft, 12},
+               {"AGE", Align::kRight},
+               {"TIME", Align::kRight},
+               {"COMMAND"}});
+  for (const JobView& job : jobs) {
+    table.add({std::to_string(job.id),
+               job.name.empty() ? "-" : job.name,
+               {state_cell(job), style_of_state(job.state)},
+               progress_cell(job),
+               job.user,
+               job.submitted_at ? short_duration(now - job.submitted_at) : "-",
+               elapsed(job.started_at, job.finished_at, now),
+               job.command});
+  }
+  return table.render(screen);
+}
+
+std::string render_job(const JobView& job, const Screen& screen, TimePoint now) {
+  std::string head = screen.styled(Style::kBold, fmt::format("Job {}", job.id));
+  if (!job.name.empty()) head += " " + printable(job.name);
+  head += "  " + screen.styled(style_of_state(job.state), job.state);
+  Block block;
+  block.add("command", printable(job.command));
+  block.add("folder", printable(job.workdir));
+  block.add("user", printable(job.user) + (job.project.empty() || job.project == "default"
+                                               ? ""
+                                               : " in project " + printable(job.project)));
+  block.add("request", request_text(job));
+  if (job.priority != 0) block.add("priority", std::to_string(job.priority));
+  if (job.tasks > 1) {
+    block.add("tasks", fmt::format("{} of {} done: {}", grouped(job.counts.finished()),
+                                   grouped(job.tasks), counts_text(job.counts)));
+  }
+  block.add("submitted", ago(job.submitted_at, now));
+  if (job.started_at) block.add("started", ago(job.started_at, now));
+  if (job.finished_at) block.add("finished", ago(job.finished_at, now));
+  if (job.started_at) block.add("ran", elapsed(job.started_at, job.finished_at, now));
+  block.add("node", printable(job.node));
+  if (job.attempt > 1) block.add("attempt", std::to_string(job.attempt));
+  if (job.finished()) block.add("result", result_of(job.ending, job.exit_code, job.signal));
+  block.add("message", printable(job.message));
+  return head + "\n" + block.text();
+}
+
+std::string render_tasks(const std::vector<TaskView>& tasks, const Screen& screen, TimePoint now) {
+  using Align = Table::Align;
+  Table table({{"TASK", Align::kRight},
+               {"STATE"},
+               {"RESULT"},
+               {"TRIES", Align::kRight},
+               {"TIME", Align::kRight},
+               {"CPU", Align::kRight},
+               {"MEM", Align::kRight},
+               {"COMMAND"}});
+  for (const TaskView& task : tasks) {
+    const auto cpu = Duration(static_cast<std::int64_t>(task.cpu_seconds * 1e6));
+    const std::string result = result_text(task);
+    table.add({std::to_string(task.label),
+               {task.state, style_of_state(task.state)},
+               result.empty() ? "-" : result,
+               std::to_string(task.attempt),
+               elapsed(task.started_at, task.finished_at, now),
+               task.finished_at ? format_duration(cpu) : "-",
+               task.peak_memory_mib > 0 ? format_memory(MiB(task.peak_memory_mib)) : "-",
+               task.command});
+  }
+  return table.render(screen);
+}
+
+std::string render_task(std::uint64_t job, const TaskView& task, const Screen& screen,
+                        TimePoint now) {
+  const std::string head = screen.styled(Style::kBold, fmt::format("Task {}.{}", job, task.label)) +
+                           "  " + screen.styled(style_of_state(task.state), task.state) + "\n";
+  Block block;
+  block.add("command", printable(task.command));
+  if (task.line) block.add("line", std::to_string(*task.line));
+  block.add("attempt", std::to_string(task.attempt));
+  block.add("node", printable(task.node));
+  std::string devices;
+  for (const std::string& device : task.devices) devices += (devices.empty() ? "" : ", ") + device;
+  block.add("devices", printable(devices));
+  if (task.pid > 0) block.add("pid", std::to_string(task.pid));
+  if (task.started_at) {
+    block.add("started", ago(task.started_at, now));
+    block.add("ran", elapsed(task.started_at, task.finished_at, now));
+  }
+  if (task.finished_at) {
+    block.add("CPU time",
+              format_duration(Duration(static_cast<std::int64_t>(task.cpu_seconds * 1e6))));
+  }
+  if (task.peak_memory_mib > 0) block.add("memory", format_memory(MiB(task.peak_memory_mib)));
+  block.add("result", result_text(task));
+  block.add("message", printable(task.message));
+  block.add("stdout", printable(task.stdout_path));
+  block.add("stderr", printable(task.stderr_path));
+  return head + block.text();
+}
+
+std::string render_explanation(const ExplanationView& explanation, const Screen& screen,
+                               TimePoint now) {
+  const std::string who = explanation.job == 0 ? "The job" : fmt::format("Job {}", explanation.job);
+  std::string text;
+  if (explanation.reasons.empty()) {
+    text = explanation.state.empty() || explanation.state == "queued"
+               ? who + " would start at once.\n"
+               : fmt::format("{} does not wait: its state is {}.\n", who, explanation.state);
+  } else {
+    text = screen.styled(Style::kBold, who + " waits:") + "\n";
+    for (const std::string& reason : explanation.reasons) {
+      text += "  - " + printable(reason) + "\n";
+    }
+  }
+  if (!explanation.remedies.empty()) {
+    text += screen.styled(Style::kBold, "It would start now if:") + "\n";
+    for (const std::string& remedy : explanation.remedies)
+      text += "  - " + printable(remedy) + "\n";
+  }
+  if (explanation.p50) {
+    text += fmt::format("Expected start: {}", from_now(explanation.p50, now));
+    if (explanation.p90 && explanation.p90 != explanation.p50) {
+      text += fmt::format(", at the latest {} (9 times of 10)", from_now(explanation.p90, now));
+    }
+    text += "\n";
+  } else if (!explanation.reasons.empty()) {
+    text += "Expected start: cannot be said\n";
+  }
+  if (!explanation.basis.empty()) {
+    const std::string_view basis = explanation.basis;
+    const char* lead = explanation.p50 ? "  from " : "  ";
+    text += screen.styled(Style::kDim, lead + printable(basis)) + "\n";
+  }
+  return text;
+}
+
+std::string render_nodes(const std::vector<NodeView>& nodes, const Screen& screen) {
+  using Align = Table::Align;
+  Table table({{"NODE", Align::kLeft, 30},
+               {"STATE"},
+               {"CORES", Align::kRight},
+               {"FREE", Align::kRight},
+               {"MEMORY", Align::kRight},
+               {"FREE", Align::kRight},
+               {"GPUS", Align::kRight},
+               {"NOTE"}});
+  for (const NodeView& node : nodes) {
+    std::string note = node.reason;
+    for (const std::string& label : node.labels) note += (note.empty() ? "" : " ") + label;
+    table.add({node.name,
+               {node.state, style_of_state(node.state)},
+               cpus_text(node.cpus),
+               cpus_text(node.free_cpus),
+               format_memory(MiB(node.memory_mib)),
+               format_memory(MiB(node.free_memory_mib)),
+               std::to_string(node.devices),
+               note});
+  }
+  return table.render(screen);
+}
+
+std::string result_text(const TaskView& task) {
+  return result_of(task.ending, task.exit_code, task.signal);
+}
+
+std::string failure_line(const TaskView& task) {
+  const std::string who =
+      task.line ? fmt::format("line {}", *task.line) : fmt::format("task {}", task.label);
+  const std::string result = result_text(task);
+  std::string text = fmt::format("{} {}", who, task.state);
+  if (!result.empty()) text += fmt::format(" ({})", result);
+  if (!task.command.empty()) text += ": " + printable(task.command);
+  if (task.command.empty() && !task.message.empty()) text += ": " + printable(task.message);
+  return text;
+}
+
+}  // namespace tutti

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/units.h"
+#include "cli/output/screen.h"
+#include "client/views.h"
+
+namespace tutti {
+
+// What users see of jobs, tasks, nodes and explanations. All text from outside is made printable;
+// widths and colours are the screen's.
+
+// The table of `ls`. `empty` is said instead when there is no job.
+std::string render_jobs(const std::vector<JobView>& jobs, const Screen& screen, TimePoint now);
+
+// The block of `show`: what the job is and how it stands.
+std::string render_job(const JobView& job, const Screen& screen, TimePoint now);
+
+// The table of a job's tasks.
+std::string render_tasks(const std::vector<TaskView>& tasks, const Screen& screen, TimePoint now);
+
+// The block for one task.
+std::string render_task(std::uint64_t job, const TaskView& task, const Screen& screen,
+                        TimePoint now);
+
+// Causes, remedies and the expected start.
+std::string render_explanation(const ExplanationView& explanation, const Screen& screen,
+                               TimePoint now);
+
+std::string render_nodes(const std::vector<NodeView>& nodes, const Screen& screen);
+
+// "exit 3", "signal 9", "time limit", "out of memory", ...: how a task ended, in two words.
+std::string result_text(const TaskView& task);
+
+// "line 7 failed (exit 3): command", for a task of a batch; "task 7 ..." for one of an array.
+std::string failure_line(const TaskView& task);
+
+}  // namespace tutti

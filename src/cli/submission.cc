@@ -1,0 +1,57 @@
+#include "cli/submission.h"
+
+#include <boost/json.hpp>
+
+#include "cli/output/json.h"
+#include "cli/output/render.h"
+#include "client/views.h"
+
+namespace tutti {
+namespace {
+
+namespace json = boost::json;
+
+std::string body_of(const json::array& jobs) {
+  if (jobs.size() == 1) return json::serialize(jobs[0]);
+  return json::serialize(json::object{{"jobs", jobs}});
+}
+
+}  // namespace
+
+Result<Submission> submit_jobs(Session& session, const json::array& jobs) {
+  auto answer = session.client().request("POST", "/v1/jobs", body_of(jobs));
+  if (!answer) return answer.error();
+  Submission submission;
+  const auto* ids = answer->as_object().if_contains("ids");
+  if (ids != nullptr && ids->is_array()) {
+    for (const json::value& id : ids->as_array()) {
+      submission.ids.push_back(id.to_number<std::uint64_t>());
+    }
+  } else if (const auto id = integer_at(*answer, "id")) {
+    submission.ids.push_back(static_cast<std::uint64_t>(*id));
+  }
+  if (submission.ids.empty()) {
+    return Error{ErrorCode::kUnsupported, "the daemon took the job but told no id; see 'tutti ls'"};
+  }
+  return submission;
+}
+
+int print_dry_run(Session& session, const json::array& jobs) {
+  auto answer = session.client().request("POST", "/v1/jobs?dry_run=1", body_of(jobs));
+  if (!answer) return session.fail(answer.error());
+  if (session.json()) {
+    print_json(session.screen(), *answer);
+    return kExitOk;
+  }
+  const auto* list = answer->as_object().if_contains("explanations");
+  if (list == nullptr || !list->is_array()) return kExitOk;
+  session.screen().out("Nothing was submitted.\n");
+  for (const json::value& element : list->as_array()) {
+    ExplanationView explanation = explanation_view(element);
+    explanation.job = 0;
+    session.screen().out(render_explanation(explanation, session.screen(), session.now()));
+  }
+  return kExitOk;
+}
+
+}  // namespace tutti

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <boost/json/fwd.hpp>
+#include <cstdint>
+#include <vector>
+
+#include "base/result.h"
+#include "cli/arguments.h"
+#include "cli/session.h"
+
+namespace tutti {
+
+// What the daemon said to a submission.
+struct Submission {
+  std::vector<std::uint64_t> ids;
+};
+
+// Sends jobs. With one job the object itself is the body, with several {"jobs": [...]}.
+Result<Submission> submit_jobs(Session& session, const boost::json::array& jobs);
+
+// Asks what would become of the jobs, and prints it; the result is the exit status.
+int print_dry_run(Session& session, const boost::json::array& jobs);
+
+}  // namespace tutti

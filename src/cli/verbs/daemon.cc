@@ -1,0 +1,245 @@
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <boost/json.hpp>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "base/home.h"
+#include "base/nearest.h"
+#include "cli/arguments.h"
+#include "cli/job_options.h"
+#include "cli/output/json.h"
+#include "cli/output/text.h"
+#include "cli/session.h"
+#include "cli/verbs/verbs.h"
+#include "client/autostart.h"
+#include "client/endpoint.h"
+#include "client/views.h"
+#include "core/spec/quantity.h"
+#include "core/spec/text.h"
+
+namespace tutti {
+namespace {
+
+namespace json = boost::json;
+
+constexpr int kStopMs = 30'000;
+
+constexpr Option kOptions[] = {
+    {"slots", 0, Kind::kValue, "N", "use at most N cores (default: all of the machine)", {}},
+    {"mem", 0, Kind::kValue, "SIZE", "use at most this much memory (default: all)", {}},
+    {"listen", 0, Kind::kValue, "HOST:PORT", "listen there too; clients need the token", {}},
+    {"token", 0, Kind::kValue, "FILE", "file with the token for --listen (default: HOME/token)",
+     "<file>"},
+    {"tls-cert", 0, Kind::kValue, "FILE", "certificate for --listen", "<file>"},
+    {"tls-key", 0, Kind::kValue, "FILE", "key of the certificate", "<file>"},
+    {"home", 0, Kind::kValue, "FOLDER", "instead of $TUTTI_HOME", "<folder>"},
+    kJsonOption,
+    kHelpOption,
+};
+constexpr OptionGroup kGroups[] = {{"Options", kOptions}};
+constexpr std::string_view kActions[] = {"start", "stop", "status", "restart", "run"};
+constexpr Example kExamples[] = {
+    {"tutti daemon start --slots 4", "start it with four cores"},
+    {"tutti daemon status --json", "its pid, version, home and more"},
+    {"tutti daemon restart", "after an upgrade; jobs go on meanwhile"},
+};
+
+Result<DaemonArguments> daemon_arguments(const Arguments& arguments, std::string home) {
+  DaemonArguments out;
+  out.home = std::move(home);
+  if (arguments.has("slots")) {
+    auto slots = parse_cpus(arguments.value("slots"));
+    if (!slots) return invalid_input("slots: " + slots.error().message);
+    out.slots = static_cast<double>(slots->value) / 1000;
+  }
+  if (arguments.has("mem")) {
+    auto memory = parse_memory(arguments.value("mem"));
+    if (!memory) return invalid_input("mem: " + memory.error().message);
+    out.memory_mib = memory->value;
+  }
+  out.listen = arguments.value("listen");
+  if (!out.listen.empty() && out.listen.find(':') == std::string::npos) {
+    return invalid_input("listen: " + shown(out.listen) + " is not of the form HOST:PORT");
+  }
+  out.token_path = arguments.value("token");
+  out.tls_certificate = arguments.value("tls-cert");
+  out.tls_key = arguments.value("tls-key");
+  if (out.tls_certificate.empty() != out.tls_key.empty()) {
+    return invalid_input("--tls-cert and --tls-key need each other");
+  }
+  return out;
+}
+
+// The options again, for the daemon's own command line. Its current folder is another one.
+std::vector<std::string> passed_on(const Arguments& arguments) {
+  std::vector<std::string> words;
+  for (const char* option : {"slots", "mem", "listen"}) {
+    if (arguments.has(option))
+      words.insert(words.end(), {"--" + std::string(option), arguments.value(option)});
+  }
+  for (const char* option : {"token", "tls-cert", "tls-key"}) {
+    if (!arguments.has(option)) continue;
+    const auto path = std::filesystem::absolute(arguments.value(option));
+    words.insert(words.end(), {"--" + std::string(option), path.string()});
+  }
+  return words;
+}
+
+Result<StatusView> status_of(Session& session) {
+  auto answer = session.running_client().request("GET", "/v1/status", {});
+  if (!answer) return answer.error();
+  return status_view(*answer);
+}
+
+int say(Session& session, std::string_view text, json::object object) {
+  if (session.json()) {
+    print_json(session.screen(), std::move(object));
+  } else {
+    session.screen().out(std::string(text) + "\n");
+  }
+  return kExitOk;
+}
+
+int start(Session& session, const std::vector<std::string>& extra, const std::string& home) {
+  auto endpoint = find_endpoint(home);
+  if (!endpoint) return session.fail(endpoint.error());
+  if (!endpoint->local())
+    return session.usage_error("TUTTI_HOST names a daemon elsewhere; unset it");
+  if (auto status = status_of(session)) {
+    return say(session, fmt::format("The daemon runs already (pid {}).", status->pid),
+               {{"running", true}, {"started", false}, {"pid", status->pid}});
+  }
+  session.drop_client();
+  auto started = start_daemon(*endpoint, own_program(), extra);
+  if (!started) return session.fail(started.error());
+  remember_arguments(home, extra);
+  auto status = status_of(session);
+  if (!status) return session.fail(status.error());
+  return say(session, fmt::format("Started the daemon (pid {}).", status->pid),
+             {{"running", true}, {"started", true}, {"pid", status->pid}});
+}
+
+// A zombie has ended too: in a container nobody may ever collect it.
+bool has_ended(std::int64_t pid) {
+  std::ifstream file(fmt::format("/proc/{}/stat", pid));
+  std::string stat;
+  if (!std::getline(file, stat)) {
+    return ::kill(static_cast<pid_t>(pid), 0) != 0 && errno == ESRCH;
+  }
+  const auto name_end = stat.rfind(") ");
+  return name_end != std::string::npos && (stat[name_end + 2] == 'Z' || stat[name_end + 2] == 'X');
+}
+
+// Until the process is gone: only then may another take its place.
+Result<void> wait_for_end(std::int64_t pid) {
+  for (int waited = 0; waited < kStopMs; waited += 10) {
+    if (pid <= 0 || has_ended(pid)) return {};
+    ::poll(nullptr, 0, 10);
+  }
+  return Error{ErrorCode::kTimeout,
+               fmt::format("the daemon (pid {}) was asked to stop but still runs", pid)};
+}
+
+Result<bool> stop_daemon(Session& session) {
+  auto status = status_of(session);
+  if (!status && status.error().code == ErrorCode::kUnavailable) return false;
+  if (!status) return status.error();
+  auto answer = session.running_client().request("POST", "/v1/daemon/stop", "{}");
+  session.drop_client();
+  if (!answer && answer.error().code != ErrorCode::kUnavailable) return answer.error();
+  if (auto ended = wait_for_end(status->pid); !ended) return ended.error();
+  return true;
+}
+
+int stop(Session& session) {
+  auto stopped = stop_daemon(session);
+  if (!stopped) return session.fail(stopped.error());
+  return say(session, *stopped ? "Stopped the daemon. Running jobs go on." : "No daemon runs.",
+             {{"running", false}, {"stopped", *stopped}});
+}
+
+int print_status(Session& session, const std::string& home) {
+  auto answer = session.running_client().request("GET", "/v1/status", {});
+  if (!answer && answer.error().code != ErrorCode::kUnavailable)
+    return session.fail(answer.error());
+  if (!answer) {
+    say(session, "No daemon runs for " + printable(home) + ".",
+        {{"running", false}, {"home", home}, {"socket", socket_path(home)}});
+    return kExitFailure;
+  }
+  const StatusView status = status_view(*answer);
+  const Duration up = session.now() - status.started_at;
+  if (session.json()) {
+    json::object& object = answer->as_object();
+    object["running"] = true;
+    object["socket"] = socket_path(home);
+    object["uptime_s"] = static_cast<double>(up.value) / 1e6;
+    print_json(session.screen(), object);
+    return kExitOk;
+  }
+  session.screen().out(fmt::format(
+      "The daemon runs (pid {}, version {}, up {}).\n  home    {}\n  socket  {}\n  slots   {}\n"
+      "  tasks   {} running, {} queued\n  limits  {}\n",
+      status.pid, printable(status.version), format_duration(seconds(up.value / 1'000'000)),
+      printable(status.home), socket_path(home), status.slots,
+      grouped(status.running + status.starting), grouped(status.queued),
+      printable(status.enforcement)));
+  return kExitOk;
+}
+
+int restart(Session& session, const Arguments& arguments, const std::string& home) {
+  auto stopped = stop_daemon(session);
+  if (!stopped) return session.fail(stopped.error());
+  const std::vector<std::string> extra = passed_on(arguments);
+  return start(session, extra.empty() ? remembered_arguments(home) : extra, home);
+}
+
+int run(Session& session, const Arguments& arguments) {
+  const std::string& action = arguments.words()[0];
+  auto home = home_folder(arguments.value("home"));
+  if (!home) return session.fail(home.error());
+  auto checked = daemon_arguments(arguments, *home);
+  if (!checked) return session.usage_error(checked.error());
+  // The client and a daemon started from here must mean the same home.
+  ::setenv("TUTTI_HOME", home->c_str(), 1);
+  if (action == "run") {
+    if (session.entries().daemon_run == nullptr) {
+      return session.fail({ErrorCode::kUnsupported, "this program has no daemon in it"});
+    }
+    return session.entries().daemon_run(*checked);
+  }
+  if (action == "start") return start(session, passed_on(arguments), *home);
+  if (action == "stop") return stop(session);
+  if (action == "status") return print_status(session, *home);
+  if (action == "restart") return restart(session, arguments, *home);
+  return session.usage_error("unknown action " + shown(action) + did_you_mean(action, kActions));
+}
+
+}  // namespace
+
+const Verb kDaemonVerb{
+    .name = "daemon",
+    .aliases = kNoAliases,
+    .summary = "start, stop or look at the daemon",
+    .description =
+        "The daemon starts by itself with the first job (unless TUTTI_NO_AUTOSTART is set), so "
+        "that "
+        "these are needed only for other settings or after an upgrade. Stopping it ends no job: "
+        "running ones go on, queued ones wait for the next start. 'run' stays in the foreground, "
+        "for service managers.",
+    .usage = "[OPTIONS] start | stop | status | restart | run",
+    .word_choices = "start stop status restart run",
+    .tail = Tail::kWords,
+    .least_words = 1,
+    .most_words = 1,
+    .groups = kGroups,
+    .examples = kExamples,
+    .run = run};
+
+}  // namespace tutti

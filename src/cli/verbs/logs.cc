@@ -1,0 +1,177 @@
+#include <fmt/format.h>
+
+#include <boost/json.hpp>
+
+#include "cli/arguments.h"
+#include "cli/follow.h"
+#include "cli/follow_batch.h"
+#include "cli/job_options.h"
+#include "cli/select.h"
+#include "cli/session.h"
+#include "cli/verbs/verbs.h"
+#include "core/spec/quantity.h"
+
+namespace tutti {
+namespace {
+
+constexpr Option kOptions[] = {
+    {"follow", 'f', Kind::kFlag, {}, "go on until the job ends, and return its exit code", {}},
+    {"tail", 0, Kind::kValue, "N", "only the last N lines", {}},
+    {"stdout", 0, Kind::kFlag, {}, "only stdout", {}},
+    {"stderr", 0, Kind::kFlag, {}, "only stderr", {}},
+    {"task", 0, Kind::kValue, "N", "of this task; the same as JOB.N", {}},
+    {"rank", 0, Kind::kValue, "N", "the same as --task", {}},
+    {"attempt", 0, Kind::kValue, "N", "of this attempt (default: the last)", {}},
+    {"all", 'a', Kind::kFlag, {}, "of all tasks, one after the other", {}},
+    kHelpOption,
+};
+constexpr OptionGroup kGroups[] = {{"Options", kOptions}};
+constexpr Example kExamples[] = {{"tutti logs -f last", "watch the newest job"},
+                                 {"tutti logs 12.7 --tail 20", "the end of task 7 of job 12"},
+                                 {"tutti logs 12 --stderr > errors", "one stream into a file"}};
+
+// What the options ask for, checked.
+struct Wish {
+  std::uint64_t job = 0;
+  std::optional<std::int64_t> task;
+  std::optional<std::int64_t> tail;
+  std::optional<std::int64_t> attempt;
+  bool out = true;
+  bool err = true;
+};
+
+Result<std::optional<std::int64_t>> number_of(const Arguments& arguments, std::string_view option) {
+  if (!arguments.has(option)) return {std::nullopt};
+  auto number = parse_count(option, arguments.value(option), 0, UINT32_MAX);
+  if (!number) return number.error();
+  return {std::optional<std::int64_t>(*number)};
+}
+
+Result<Wish> wish_of(Session& session, const Arguments& arguments) {
+  Wish wish;
+  for (const auto& [option, target] : {std::pair("tail", &wish.tail),
+                                       {"attempt", &wish.attempt},
+                                       {"task", &wish.task},
+                                       {"rank", &wish.task}}) {
+    auto number = number_of(arguments, option);
+    if (!number) return number.error();
+    if (*number) *target = *number;
+  }
+  auto chosen = choose_one(session.client(), arguments.words()[0]);
+  if (!chosen) return chosen.error();
+  wish.job = chosen->id;
+  if (!chosen->labels.empty()) {
+    if (wish.task && *wish.task != chosen->labels[0]) {
+      return invalid_input("the task is named twice, differently");
+    }
+    wish.task = chosen->labels[0];
+  }
+  if (arguments.has("stdout") != arguments.has("stderr")) {
+    wish.out = arguments.has("stdout");
+    wish.err = arguments.has("stderr");
+  }
+  return wish;
+}
+
+Result<void> copy_stream(Session& session, const Wish& wish, std::string_view stream) {
+  std::string target = fmt::format("/v1/jobs/{}/logs?stream={}", wish.job, stream);
+  if (wish.task) target += fmt::format("&task={}", *wish.task);
+  if (wish.attempt) target += fmt::format("&attempt={}", *wish.attempt);
+  if (wish.tail) target += fmt::format("&tail={}", *wish.tail);
+  return session.client().download(target, [&](std::string_view bytes) -> Result<void> {
+    if (stream == "stderr") {
+      session.screen().err(bytes);
+    } else {
+      session.screen().out(bytes);
+    }
+    return {};
+  });
+}
+
+Result<void> copy(Session& session, const Wish& wish) {
+  if (wish.out) {
+    if (auto done = copy_stream(session, wish, "stdout"); !done) return done;
+  }
+  return wish.err ? copy_stream(session, wish, "stderr") : Result<void>();
+}
+
+int copy_all(Session& session, Wish wish) {
+  std::string from;
+  while (true) {
+    auto answer = session.client().request(
+        "GET", fmt::format("/v1/jobs/{}/tasks?limit=500{}", wish.job, from), {});
+    if (!answer) return session.fail(answer.error());
+    for (const TaskView& task : task_views(*answer)) {
+      if (task.attempt == 0) continue;
+      session.screen().out(fmt::format("==> {}.{} <==\n", wish.job, task.label));
+      wish.task = task.label;
+      if (auto done = copy(session, wish); !done) return session.fail(done.error());
+    }
+    const auto next = integer_at(*answer, "next_from");
+    if (!next) return kExitOk;
+    from = fmt::format("&from={}", *next);
+  }
+}
+
+int follow_logs(Session& session, const Wish& wish) {
+  FollowOptions options;
+  options.job = wish.job;
+  options.logs = true;
+  options.task = wish.task;
+  options.tail = wish.tail;
+  options.one_stream = wish.out != wish.err;
+  options.stream = wish.out ? "stdout" : "stderr";
+  options.say_why_waiting = true;
+  auto followed = follow(session, options);
+  if (!followed) return session.fail(followed.error());
+  if (followed->detached) return 130;
+  const std::string why = ending_text(followed->job);
+  if (!why.empty()) session.screen().err("tutti: " + why + "\n");
+  return exit_status_of(followed->job);
+}
+
+int run(Session& session, const Arguments& arguments) {
+  auto wish = wish_of(session, arguments);
+  if (!wish) return session.refuse(wish.error());
+  std::uint64_t tasks = 1;
+  if (!wish->task) {
+    auto answer = session.client().request("GET", fmt::format("/v1/jobs/{}", wish->job), {});
+    if (!answer) return session.fail(answer.error());
+    tasks = job_view(*answer).tasks;
+  }
+  if (arguments.has("follow")) {
+    if (wish->attempt)
+      return session.usage_error("--follow shows the running attempt, not --attempt");
+    return tasks > 1 ? follow_batch(session, wish->job, false) : follow_logs(session, *wish);
+  }
+  if (tasks > 1 && arguments.has("all")) return copy_all(session, *wish);
+  if (tasks > 1) {
+    return session.usage_error(
+        fmt::format("job {0} has {1} tasks: name one, such as {0}.3, or use "
+                    "--all",
+                    wish->job, tasks));
+  }
+  if (auto done = copy(session, *wish); !done) return session.fail(done.error());
+  return kExitOk;
+}
+
+}  // namespace
+
+const Verb kLogsVerb{
+    .name = "logs",
+    .aliases = kNoAliases,
+    .summary = "show what a job has printed",
+    .description =
+        "Copies a job's stdout to stdout and its stderr to stderr, byte by byte. "
+        "With -f it goes on until the job ends and returns the job's exit code; for "
+        "a job of many tasks, without a task, -f shows their progress.",
+    .usage = "[OPTIONS] JOB[.TASK]",
+    .word_choices = "<job>",
+    .tail = Tail::kWords,
+    .least_words = 1,
+    .most_words = 1,
+    .groups = kGroups,
+    .examples = kExamples,
+    .run = run};
+
+}  // namespace tutti

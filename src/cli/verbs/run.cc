@@ -1,0 +1,95 @@
+#include <fmt/format.h>
+
+#include <boost/json.hpp>
+
+#include "cli/arguments.h"
+#include "cli/follow.h"
+#include "cli/job_options.h"
+#include "cli/job_request.h"
+#include "cli/output/json.h"
+#include "cli/output/progress.h"
+#include "cli/session.h"
+#include "cli/submission.h"
+#include "cli/verbs/verbs.h"
+
+namespace tutti {
+namespace {
+
+constexpr Option kOwnOptions[] = {
+    {"dry-run", 0, Kind::kFlag, {}, "say whether and when it would start, and submit nothing", {}},
+    {"verbose", 'v', Kind::kFlag, {}, "tell the job's id and result on stderr", {}},
+    {"quiet", 'q', Kind::kFlag, {}, "say nothing about why it waits or ended", {}},
+    kJsonOption,
+    kHelpOption,
+};
+constexpr OptionGroup kGroups[] = {{"Options", kOwnOptions},
+                                   {"Job", kJobOptions},
+                                   {"Array", kArrayOption},
+                                   {"Resources", kResourceOptions}};
+constexpr Example kExamples[] = {
+    {"tutti run -- make -j4", "wait for a free slot, then run as if called here"},
+    {"tutti run --mem 8G --time 1h python train.py", "with limits"},
+};
+
+int finish(Session& session, const Arguments& arguments, const JobView& job) {
+  const std::string why = ending_text(job);
+  if (arguments.has("verbose")) {
+    session.screen().err(
+        fmt::format("tutti: job {} {}: {}\n", job.id, job.state, progress_summary(job)));
+  }
+  if (!why.empty() && !arguments.has("quiet")) session.screen().err("tutti: " + why + "\n");
+  return exit_status_of(job);
+}
+
+int run(Session& session, const Arguments& arguments) {
+  auto requests = jobs_of(session, arguments);
+  if (!requests) return session.refuse(requests.error());
+  if (requests->jobs.size() != 1) {
+    return session.usage_error("the file has several jobs; use 'tutti submit' for them");
+  }
+  if (arguments.has("dry-run")) return print_dry_run(session, requests->jobs);
+  if (auto taken = add_snapshots(session, *requests); !taken) return session.fail(taken.error());
+  auto submission = submit_jobs(session, requests->jobs);
+  if (!submission) return session.fail(submission.error());
+  FollowOptions options;
+  options.job = submission->ids.front();
+  options.logs = !session.json();
+  options.say_why_waiting = !arguments.has("quiet");
+  options.cancel_on_interrupt = true;
+  if (arguments.has("verbose")) {
+    session.screen().err(fmt::format("tutti: job {}\n", options.job));
+  }
+  auto followed = follow(session, options);
+  if (!followed) return session.fail(followed.error());
+  if (session.json()) {
+    auto job = session.client().request("GET", fmt::format("/v1/jobs/{}", options.job), {});
+    if (!job) return session.fail(job.error());
+    print_json(session.screen(), *job);
+    return exit_status_of(followed->job);
+  }
+  return finish(session, arguments, followed->job);
+}
+
+}  // namespace
+
+const Verb kRunVerb{
+    .name = "run",
+    .aliases = kNoAliases,
+    .summary = "queue a job, show its output and return its exit code",
+    .description =
+        "Like submit, but stays: the job's stdout and stderr become its own, Ctrl-C cancels the "
+        "job, "
+        "and the exit status is the job's: 128 + N for signal N, 124 for a time limit, 137 for "
+        "memory, 130 for cancelled, 127 for a command that could not start, 125 for a lost job.\n"
+        "\n"
+        "With --json the output stays in the job's logs and the finished job is printed.",
+    .usage = "[OPTIONS] [--] COMMAND [ARGUMENTS] | SCRIPT [ARGUMENTS] | FILE.yaml",
+    .word_choices = "<command>",
+    .tail = Tail::kCommand,
+    .least_words = 1,
+    .most_words = 0,
+    .groups = kGroups,
+    .examples = kExamples,
+    .run = run};
+
+}  // namespace tutti

@@ -1,0 +1,132 @@
+#include <fmt/format.h>
+
+#include <boost/json.hpp>
+
+#include "cli/arguments.h"
+#include "cli/job_options.h"
+#include "cli/output/json.h"
+#include "cli/output/render.h"
+#include "cli/output/text.h"
+#include "cli/select.h"
+#include "cli/session.h"
+#include "cli/verbs/verbs.h"
+#include "core/spec/quantity.h"
+
+namespace tutti {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::uint32_t kTasksShown = 20;
+
+constexpr Option kOptions[] = {
+    {"limit", 'n', Kind::kValue, "N", "show at most N tasks (default 20, at most 1000)", {}},
+    {"env", 0, Kind::kFlag, {}, "with --json: the environment too", {}},
+    kJsonOption,
+    kHelpOption,
+};
+constexpr OptionGroup kGroups[] = {{"Options", kOptions}};
+constexpr Example kExamples[] = {{"tutti show last", "the newest job"},
+                                 {"tutti show 12.7", "task 7 of job 12"}};
+
+json::array tasks_in(json::value& answer) {
+  auto* tasks = answer.as_object().if_contains("tasks");
+  return tasks != nullptr && tasks->is_array() ? std::move(tasks->as_array()) : json::array();
+}
+
+// The tasks of a job, those first that a user looks for.
+Result<json::array> fetch_tasks(Client& client, std::uint64_t job, std::size_t most) {
+  json::array tasks;
+  for (const std::string_view states :
+       {"failed", "running,starting", "queued", "cancelled,skipped,succeeded"}) {
+    if (tasks.size() >= most) break;
+    auto answer = client.request(
+        "GET", fmt::format("/v1/jobs/{}/tasks?state={}&limit={}", job, states, most - tasks.size()),
+        {});
+    if (!answer) return answer.error();
+    for (json::value& task : tasks_in(*answer)) tasks.push_back(std::move(task));
+  }
+  return tasks;
+}
+
+int show_task(Session& session, const ChosenJob& chosen) {
+  const std::int64_t label = chosen.labels[0];
+  auto answer = session.client().request(
+      "GET", fmt::format("/v1/jobs/{}/tasks?from={}&limit=1", chosen.id, label), {});
+  if (!answer) return session.fail(answer.error());
+  json::array tasks = tasks_in(*answer);
+  if (tasks.empty() || task_view(tasks[0]).label != label) {
+    return session.fail(not_found(fmt::format("job {} has no task {}", chosen.id, label)));
+  }
+  if (session.json()) {
+    print_json(session.screen(), tasks[0]);
+  } else {
+    session.screen().out(
+        render_task(chosen.id, task_view(tasks[0]), session.screen(), session.now()));
+  }
+  return kExitOk;
+}
+
+void print_tasks(Session& session, const JobView& job, const json::array& tasks) {
+  std::vector<TaskView> views;
+  for (const json::value& task : tasks) views.push_back(task_view(task));
+  if (job.tasks == 1 && views.size() == 1) {
+    const TaskView& task = views[0];
+    if (!task.stdout_path.empty()) {
+      session.screen().out(fmt::format("  {:<11}{}\n", "stdout", printable(task.stdout_path)));
+      session.screen().out(fmt::format("  {:<11}{}\n", "stderr", printable(task.stderr_path)));
+    }
+    return;
+  }
+  session.screen().out("\n" + render_tasks(views, session.screen(), session.now()));
+  if (job.tasks > views.size()) {
+    session.screen().out(
+        fmt::format("... and {} more, see --limit\n", grouped(job.tasks - views.size())));
+  }
+}
+
+int run(Session& session, const Arguments& arguments) {
+  auto chosen = choose_one(session.client(), arguments.words()[0]);
+  if (!chosen) return session.refuse(chosen.error());
+  std::uint32_t most = kTasksShown;
+  if (arguments.has("limit")) {
+    auto limit = parse_count("limit", arguments.value("limit"), 1, 1000);
+    if (!limit) return session.usage_error(limit.error());
+    most = *limit;
+  }
+  if (!chosen->labels.empty()) return show_task(session, *chosen);
+  auto job = session.client().request(
+      "GET", fmt::format("/v1/jobs/{}{}", chosen->id, arguments.has("env") ? "?env=1" : ""), {});
+  if (!job) return session.fail(job.error());
+  auto tasks = fetch_tasks(session.client(), chosen->id, most);
+  if (!tasks) return session.fail(tasks.error());
+  if (session.json()) {
+    // "tasks" is the number of them, in every answer about a job.
+    job->as_object()["task_list"] = std::move(*tasks);
+    print_json(session.screen(), *job);
+    return kExitOk;
+  }
+  const JobView view = job_view(*job);
+  session.screen().out(render_job(view, session.screen(), session.now()));
+  print_tasks(session, view, *tasks);
+  return kExitOk;
+}
+
+}  // namespace
+
+const Verb kShowVerb{.name = "show",
+                     .aliases = kNoAliases,
+                     .summary = "show one job or task in full",
+                     .description =
+                         "Shows what a job is, how it stands and how it ended, and its tasks: the "
+                         "failed ones first, then running, queued and the rest.",
+                     .usage = "[OPTIONS] JOB[.TASK]",
+                     .word_choices = "<job>",
+                     .tail = Tail::kWords,
+                     .least_words = 1,
+                     .most_words = 1,
+                     .groups = kGroups,
+                     .examples = kExamples,
+                     .run = run};
+
+}  // namespace tutti

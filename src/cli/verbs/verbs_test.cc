@@ -1,0 +1,355 @@
+#include "cli/verbs/verbs.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <boost/json.hpp>
+#include <filesystem>
+#include <fstream>
+
+#include "cli/dispatch.h"
+#include "cli/testing/fake.h"
+
+namespace tutti {
+namespace {
+
+namespace json = boost::json;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using Words = std::vector<std::string>;
+
+// A command line with a scripted daemon behind it.
+class VerbTest : public ::testing::Test {
+ protected:
+  VerbTest() {
+    auto client = std::make_unique<FakeClient>(asked);
+    daemon = client.get();
+    session.use_client(std::move(client));
+    session.set_now(TimePoint(1'800'000'000'000'000));
+    std::string folder = "/tmp/tutti-verbs-test-XXXXXX";
+    EXPECT_NE(::mkdtemp(folder.data()), nullptr);
+    folder_ = folder;
+  }
+  ~VerbTest() override { std::filesystem::remove_all(folder_); }
+
+  int call(const Words& words) { return dispatch(session, words); }
+  json::value body() const { return json::parse(asked.last_body); }
+  std::string file(const std::string& name, const std::string& text) {
+    const std::string path = folder_ + "/" + name;
+    std::ofstream(path) << text;
+    return path;
+  }
+  // The stream of job `id`: these events, and the end in this state.
+  void stream(const std::string& target, std::vector<ServerEvent> events, const std::string& end) {
+    events.push_back({"end", end});
+    daemon->streams[target] = std::move(events);
+  }
+
+  FakeClient::Log asked;
+  FakeClient* daemon = nullptr;
+  FakeScreen screen;
+  Entries entries;
+  Session session{entries, screen};
+  std::string folder_;
+};
+
+TEST_F(VerbTest, no_verb_and_an_unknown_verb_are_usage_errors) {
+  EXPECT_EQ(call({}), 2);
+  EXPECT_EQ(call({"sumbit"}), 2);
+  EXPECT_THAT(screen.err_text, HasSubstr("unknown verb 'sumbit', did you mean 'submit'?"));
+}
+
+TEST_F(VerbTest, help_and_version_need_no_daemon) {
+  EXPECT_EQ(call({"--help"}), 0);
+  EXPECT_EQ(call({"help", "submit"}), 0);
+  EXPECT_EQ(call({"ps", "--help"}), 0);
+  EXPECT_EQ(call({"--version"}), 0);
+  EXPECT_EQ(call({"help", "nothing"}), 2);
+  EXPECT_TRUE(asked.requests.empty());
+}
+
+TEST_F(VerbTest, submit_sends_the_command_and_prints_the_id) {
+  daemon->answers["POST /v1/jobs"] = R"({"id":12,"ids":[12]})";
+  EXPECT_EQ(call({"submit", "-n", "train", "--cpus", "2", "--env", "A=1", "--", "echo", "a b"}), 0);
+  EXPECT_EQ(screen.out_text, "Submitted job 12 (train).\n");
+  EXPECT_EQ(body().at("command"), (json::array{"echo", "a b"}));
+  EXPECT_EQ(body().at("cpus"), "2");
+  EXPECT_EQ(body().at("workdir"), json::value(std::filesystem::current_path().string()));
+  EXPECT_THAT(json::serialize(body().at("env")), HasSubstr("\"A=1\""));
+}
+
+TEST_F(VerbTest, submit_quiet_prints_one_token_and_json_one_object) {
+  daemon->answers["POST /v1/jobs"] = R"({"id":12,"ids":[12]})";
+  EXPECT_EQ(call({"submit", "-q", "true"}), 0);
+  EXPECT_EQ(screen.out_text, "12\n");
+  screen.out_text.clear();
+  EXPECT_EQ(call({"submit", "--json", "true"}), 0);
+  EXPECT_EQ(screen.out_text, "{\"api\":1,\"id\":12,\"ids\":[12]}\n");
+}
+
+TEST_F(VerbTest, one_word_with_blanks_is_a_line_for_the_shell) {
+  daemon->answers["POST /v1/jobs"] = R"({"id":1,"ids":[1]})";
+  EXPECT_EQ(call({"submit", "cd /tmp && ls"}), 0);
+  EXPECT_EQ(body().at("command"), "cd /tmp && ls");
+}
+
+TEST_F(VerbTest, a_bad_value_is_a_usage_error_before_the_daemon_is_asked) {
+  EXPECT_EQ(call({"submit", "--cpus", "banana", "--", "true"}), 2);
+  EXPECT_EQ(call({"submit", "--mem", "-3", "--", "true"}), 2);
+  EXPECT_EQ(call({"submit", "--time", "soon", "--", "true"}), 2);
+  EXPECT_EQ(call({"submit", "--array", "9-1", "--", "true"}), 2);
+  EXPECT_EQ(call({"submit", "--priority", "x", "--", "true"}), 2);
+  EXPECT_EQ(call({"submit", "--retries", "-1", "--", "true"}), 2);
+  EXPECT_EQ(call({"submit", "--after", "x", "--", "true"}), 2);
+  EXPECT_EQ(call({"submit", "--env", "=1", "--", "true"}), 2);
+  EXPECT_TRUE(asked.requests.empty());
+}
+
+TEST_F(VerbTest, errors_with_json_are_one_object_on_stdout) {
+  EXPECT_EQ(call({"submit", "--json", "--cpus", "banana", "--", "true"}), 2);
+  const json::value error = json::parse(screen.out_text);
+  EXPECT_EQ(error.at("error").at("code"), "invalid_input");
+  EXPECT_EQ(screen.err_text, "");
+}
+
+TEST_F(VerbTest, a_script_with_directives_is_sent_as_text_and_the_command_line_wins) {
+  daemon->answers["POST /v1/jobs"] = R"({"id":5,"ids":[5]})";
+  const std::string path = file("train.sh", "#!/bin/bash\n#TUTTI --cpus 4 --time 1h\necho $1\n");
+  EXPECT_EQ(call({"submit", "--cpus", "2", path, "arg"}), 0);
+  EXPECT_EQ(body().at("cpus"), "2");
+  EXPECT_EQ(body().at("time"), "1h");
+  EXPECT_EQ(body().at("script_name"), "train.sh");
+  EXPECT_EQ(body().at("args"), json::array{"arg"});
+  EXPECT_THAT(std::string(body().at("script").as_string()), HasSubstr("echo $1"));
+}
+
+TEST_F(VerbTest, after_dashes_a_script_is_an_ordinary_command) {
+  daemon->answers["POST /v1/jobs"] = R"({"id":5,"ids":[5]})";
+  const std::string path = file("train.sh", "#!/bin/bash\n#TUTTI --cpus 4\n");
+  EXPECT_EQ(call({"submit", "--", path}), 0);
+  EXPECT_EQ(body().at("command"), json::array{path});
+}
+
+TEST_F(VerbTest, a_bad_directive_names_file_and_line) {
+  const std::string path = file("train.sh", "#!/bin/bash\n#TUTTI --cpuss 4\n");
+  EXPECT_EQ(call({"submit", path}), 2);
+  EXPECT_THAT(screen.err_text, HasSubstr("train.sh:2: unknown option '--cpuss'"));
+}
+
+TEST_F(VerbTest, a_job_file_is_completed_from_the_command_line) {
+  daemon->answers["POST /v1/jobs"] = R"({"id":5,"ids":[5]})";
+  const std::string path = file("job.yaml", "name: train\ncommand: [python, x.py]\ncpus: 2\n");
+  EXPECT_EQ(call({"submit", "--name", "other", path}), 0);
+  EXPECT_EQ(body().at("name"), "other");
+  EXPECT_EQ(body().at("command"), (json::array{"python", "x.py"}));
+}
+
+TEST_F(VerbTest, after_last_is_looked_up) {
+  daemon->answers["GET /v1/jobs/last"] = R"({"id":41})";
+  daemon->answers["POST /v1/jobs"] = R"({"id":42,"ids":[42]})";
+  EXPECT_EQ(call({"submit", "--after", "last:any,7", "--", "true"}), 0);
+  EXPECT_EQ(body().at("after"), (json::array{"41:any", "7"}));
+}
+
+TEST_F(VerbTest, run_copies_both_streams_and_returns_the_jobs_code) {
+  daemon->answers["POST /v1/jobs"] = R"({"id":12,"ids":[12]})";
+  stream("/v1/jobs/12/stream?logs=1",
+         {{"log", R"({"task":0,"attempt":1,"stream":"stdout","text":"hello\n"})"},
+          {"log", R"({"task":0,"attempt":1,"stream":"stderr","text":{"base64":"/w=="}})"}},
+         R"({"id":12,"state":"failed","exit_code":3,"ending":"exited"})");
+  EXPECT_EQ(call({"run", "--", "x"}), 3);
+  EXPECT_EQ(screen.out_text, "hello\n");
+  EXPECT_EQ(screen.err_text, "\xff");
+}
+
+TEST_F(VerbTest, run_says_why_a_job_was_ended) {
+  daemon->answers["POST /v1/jobs"] = R"({"id":12,"ids":[12]})";
+  stream("/v1/jobs/12/stream?logs=1", {},
+         R"({"id":12,"state":"failed","exit_code":124,"ending":"timeout","time_limit_s":5})");
+  EXPECT_EQ(call({"run", "--time", "5", "--", "sleep", "9"}), 124);
+  EXPECT_EQ(screen.err_text, "tutti: job 12 was ended: its time limit of 5s was over\n");
+}
+
+TEST_F(VerbTest, batch_reports_failed_lines_and_exits_with_1) {
+  daemon->answers["POST /v1/jobs"] = R"({"id":7,"ids":[7]})";
+  stream(
+      "/v1/jobs/7/stream", {},
+      R"({"id":7,"state":"failed","tasks":2,"counts":{"succeeded":1,"failed":1},"exit_code":3})");
+  daemon->answers["GET /v1/jobs/7/tasks?state=failed&limit=20"] =
+      R"({"tasks":[{"task":2,"line":4,"state":"failed","ending":"exited","exit_code":3,)"
+      R"("command":"exit 3"}],"next_from":null})";
+  const std::string path = file("b", "true\n# comment\n\nexit 3\n");
+  EXPECT_EQ(call({"batch", path}), 1);
+  EXPECT_EQ(body().at("lines"), (json::array{"true", "exit 3"}));
+  EXPECT_EQ(body().at("line_numbers"), (json::array{1, 4}));
+  EXPECT_EQ(screen.err_text, "line 4 failed (exit 3): exit 3\n");
+  EXPECT_EQ(screen.out_text, "Job 7: 2 tasks: 1 succeeded, 1 failed\n");
+}
+
+TEST_F(VerbTest, batch_detached_and_quiet_prints_only_the_id) {
+  daemon->answers["POST /v1/jobs"] = R"({"id":7,"ids":[7]})";
+  EXPECT_EQ(call({"batch", "--detach", "-q", "--each-line", "gzip {}", file("b", "a b\nc\n")}), 0);
+  EXPECT_EQ(screen.out_text, "7\n");
+  EXPECT_EQ(body().at("lines"), (json::array{"gzip 'a b'", "gzip c"}));
+}
+
+TEST_F(VerbTest, an_empty_batch_asks_nothing) {
+  EXPECT_EQ(call({"batch", file("b", "# nothing\n")}), 0);
+  EXPECT_TRUE(asked.requests.empty());
+  EXPECT_EQ(call({"batch", folder_ + "/nowhere"}), 1);
+}
+
+TEST_F(VerbTest, ls_shows_the_unfinished_and_the_newest_finished) {
+  daemon->answers["GET /v1/jobs?limit=50&state=queued,starting,running"] =
+      R"({"jobs":[{"id":9,"state":"running","tasks":1}],"next_before":null})";
+  daemon->answers["GET /v1/jobs?limit=10&state=succeeded,failed,cancelled,skipped"] =
+      R"({"jobs":[{"id":8,"state":"failed","tasks":1}],"next_before":null})";
+  EXPECT_EQ(call({"ls", "-q"}), 0);
+  EXPECT_EQ(screen.out_text, "9\n8\n");
+  screen.out_text.clear();
+  EXPECT_EQ(call({"queue"}), 0);
+  EXPECT_THAT(screen.out_text, HasSubstr("2 jobs: 1 running, 0 queued\n"));
+}
+
+TEST_F(VerbTest, ls_watch_draws_again_at_a_change_and_needs_a_terminal) {
+  daemon->answers["GET /v1/jobs?limit=1"] = R"({"jobs":[{"id":9,"state":"running","tasks":1}]})";
+  EXPECT_EQ(call({"ls", "-w"}), 2);
+  screen.terminal = true;
+  daemon->streams["/v1/events"] = {};
+  EXPECT_EQ(call({"ls", "-w", "-n", "1"}), 0);
+  EXPECT_THAT(screen.out_text, HasSubstr("1 job: 1 running"));
+}
+
+TEST_F(VerbTest, ls_refuses_an_unknown_state) {
+  EXPECT_EQ(call({"ls", "--state", "runing"}), 2);
+  EXPECT_THAT(screen.err_text, HasSubstr("did you mean 'running'?"));
+}
+
+TEST_F(VerbTest, logs_copies_raw_bytes) {
+  daemon->answers["GET /v1/jobs/3"] = R"({"id":3,"tasks":1})";
+  daemon->downloads["/v1/jobs/3/logs?stream=stdout&tail=5"] = "\x01\n";
+  daemon->downloads["/v1/jobs/3/logs?stream=stderr&tail=5"] = "e";
+  EXPECT_EQ(call({"logs", "3", "--tail", "5"}), 0);
+  EXPECT_EQ(screen.out_text, "\x01\n");
+  EXPECT_EQ(screen.err_text, "e");
+}
+
+TEST_F(VerbTest, logs_of_many_tasks_needs_a_choice) {
+  daemon->answers["GET /v1/jobs/3"] = R"({"id":3,"tasks":100})";
+  EXPECT_EQ(call({"logs", "3"}), 2);
+  daemon->downloads["/v1/jobs/3/logs?stream=stdout&task=7"] = "seven";
+  EXPECT_EQ(call({"logs", "3.7", "--stdout"}), 0);
+  EXPECT_EQ(screen.out_text, "seven");
+}
+
+TEST_F(VerbTest, logs_follow_returns_the_jobs_code) {
+  daemon->answers["GET /v1/jobs/3"] = R"({"id":3,"tasks":1})";
+  stream("/v1/jobs/3/stream?logs=1",
+         {{"log", R"({"task":0,"attempt":1,"stream":"stdout","text":"last line"})"}},
+         R"({"id":3,"state":"failed","exit_code":9,"ending":"exited"})");
+  EXPECT_EQ(call({"logs", "-f", "3"}), 9);
+  EXPECT_EQ(screen.out_text, "last line");
+}
+
+TEST_F(VerbTest, cancelling_several_jobs_on_a_pipe_needs_yes) {
+  EXPECT_EQ(call({"cancel", "3,5-6"}), 2);
+  EXPECT_EQ(call({"cancel", "all"}), 2);
+  EXPECT_TRUE(asked.requests.empty());
+  daemon->answers["POST /v1/cancel"] = R"({"tasks":4,"jobs":[3,5]})";
+  EXPECT_EQ(call({"cancel", "-y", "3,5-6"}), 0);
+  EXPECT_EQ(asked.last_body, R"({"jobs":[{"id":3},{"id":5},{"id":6}]})");
+  EXPECT_EQ(screen.out_text, "Cancelled 4 tasks of 2 jobs.\n");
+}
+
+TEST_F(VerbTest, cancelling_several_jobs_on_a_terminal_asks) {
+  screen.terminal = true;
+  EXPECT_EQ(call({"cancel", "all"}), 1);
+  EXPECT_TRUE(asked.requests.empty());
+  screen.answer = "y";
+  daemon->answers["POST /v1/cancel"] = R"({"tasks":4,"jobs":[3,5]})";
+  EXPECT_EQ(call({"cancel", "all"}), 0);
+  EXPECT_EQ(asked.last_body, R"({"all":true})");
+}
+
+TEST_F(VerbTest, one_task_is_cancelled_without_a_question) {
+  daemon->answers["GET /v1/jobs/last"] = R"({"id":12})";
+  daemon->answers["POST /v1/cancel"] = R"({"tasks":1,"jobs":[12]})";
+  EXPECT_EQ(call({"cancel", "last.7"}), 0);
+  EXPECT_EQ(asked.last_body, R"({"jobs":[{"id":12,"tasks":[7]}]})");
+}
+
+TEST_F(VerbTest, a_wrong_selector_is_a_usage_error) {
+  for (const char* verb : {"cancel", "show", "logs", "why", "wait", "retry"}) {
+    EXPECT_EQ(call({verb, "8-x"}), 2) << verb;
+  }
+  EXPECT_EQ(call({"show", "3,4"}), 2);
+  EXPECT_EQ(call({"retry", "all"}), 2);
+}
+
+TEST_F(VerbTest, wait_returns_the_first_code_that_is_not_zero) {
+  stream("/v1/jobs/1/stream", {}, R"({"id":1,"state":"succeeded","exit_code":0})");
+  stream("/v1/jobs/2/stream", {}, R"({"id":2,"state":"failed","exit_code":5,"ending":"exited"})");
+  stream("/v1/jobs/3/stream", {}, R"({"id":3,"state":"cancelled","exit_code":130})");
+  EXPECT_EQ(call({"wait", "1"}), 0);
+  EXPECT_EQ(call({"wait", "1-3"}), 5);
+  EXPECT_EQ(call({"wait", "3"}), 130);
+}
+
+TEST_F(VerbTest, retry_failed_names_only_the_failed_tasks) {
+  daemon->answers["GET /v1/jobs/last"] = R"({"id":7})";
+  daemon->answers["GET /v1/jobs/7/tasks?state=failed&limit=1000"] =
+      R"({"tasks":[{"task":2},{"task":9}],"next_from":null})";
+  daemon->answers["POST /v1/jobs/7/retry"] = R"({"tasks":2,"jobs":[7]})";
+  EXPECT_EQ(call({"retry", "--failed", "last"}), 0);
+  EXPECT_EQ(asked.last_body, R"({"tasks":[2,9]})");
+  EXPECT_EQ(screen.out_text, "Queued 2 tasks of job 7 again.\n");
+}
+
+TEST_F(VerbTest, nodes_are_listed_and_drained) {
+  daemon->answers["GET /v1/nodes"] =
+      R"({"nodes":[{"name":"box","state":"up","cpus":8,"free_cpus":1.5,"memory_mib":20480,)"
+      R"("free_memory_mib":1024,"labels":["fast"],"devices":[]}]})";
+  EXPECT_EQ(call({"nodes"}), 0);
+  EXPECT_EQ(screen.out_text,
+            "NODE  STATE  CORES  FREE  MEMORY  FREE  GPUS  NOTE\n"
+            "box   up         8   1.5     20G    1G     0  fast\n");
+  daemon->answers["POST /v1/nodes/box/state"] = R"({"name":"box","state":"draining"})";
+  EXPECT_EQ(call({"nodes", "drain", "box", "--reason", "disk"}), 0);
+  EXPECT_EQ(asked.last_body, R"({"state":"draining","reason":"disk"})");
+  EXPECT_EQ(call({"nodes", "drian", "box"}), 2);
+  EXPECT_EQ(call({"nodes", "drain"}), 2);
+}
+
+TEST_F(VerbTest, an_error_of_the_daemon_is_a_failure_with_its_message) {
+  daemon->answers["GET /v1/jobs/7/explain"] =
+      R"({"error":{"code":"not_found","message":"there is no job 7"}})";
+  EXPECT_EQ(call({"why", "7"}), 1);
+  EXPECT_EQ(screen.err_text, "tutti explain: there is no job 7\n");
+}
+
+TEST_F(VerbTest, daemon_actions_are_checked) {
+  EXPECT_EQ(call({"daemon", "strat", "--home", folder_}), 2);
+  EXPECT_EQ(call({"daemon", "run", "--home", folder_, "--slots", "x"}), 2);
+  EXPECT_EQ(call({"daemon", "run", "--home", folder_, "--tls-cert", "x"}), 2);
+}
+
+TEST_F(VerbTest, daemon_run_gets_its_settings) {
+  static DaemonArguments seen;
+  entries.daemon_run = [](const DaemonArguments& arguments) {
+    seen = arguments;
+    return 0;
+  };
+  EXPECT_EQ(call({"daemon", "run", "--home", folder_, "--slots", "4", "--mem", "2G"}), 0);
+  EXPECT_EQ(seen.home, folder_);
+  EXPECT_EQ(seen.slots, 4);
+  EXPECT_EQ(seen.memory_mib, 2048);
+}
+
+TEST_F(VerbTest, completions_know_three_shells) {
+  EXPECT_EQ(call({"completions", "bash"}), 0);
+  EXPECT_EQ(call({"completions", "tcsh"}), 2);
+}
+
+}  // namespace
+}  // namespace tutti

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "client/client.h"
+#include "client/endpoint.h"
+
+namespace tutti {
+
+// Called when nobody listens at the endpoint: may start a daemon. Success means "connect again".
+using StartDaemon = std::function<Result<void>()>;
+
+// A client that speaks HTTP/1.1 with the daemon at `endpoint`. It connects at its first request and
+// keeps the connection. A daemon that reports another API number is refused with kUnsupported.
+std::unique_ptr<Client> make_http_client(Endpoint endpoint, StartDaemon start);
+
+// `text` as part of a query, with everything but letters, digits and -._~, escaped.
+std::string query_escape(std::string_view text);
+
+}  // namespace tutti

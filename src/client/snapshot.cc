@@ -1,0 +1,206 @@
+#include "client/snapshot.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <openssl/evp.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/json.hpp>
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+
+#include "base/unique_fd.h"
+#include "client/views.h"
+#include "core/spec/gitignore.h"
+#include "wire/text_json.h"
+
+namespace tutti {
+namespace {
+
+namespace json = boost::json;
+namespace fs = std::filesystem;
+
+// A file that changes while it is read has another hash when it is sent; then all is listed again.
+constexpr int kRounds = 5;
+
+std::string slurp(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+Result<std::string> read_whole(const std::string& path) {
+  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (!fd) return io_error("snapshot: cannot read " + path, errno);
+  std::string content;
+  std::string chunk(1 << 16, '\0');
+  while (true) {
+    const ssize_t got = ::read(fd.get(), chunk.data(), chunk.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return io_error("snapshot: cannot read " + path, errno);
+    if (got == 0) return content;
+    content.append(chunk.data(), static_cast<std::size_t>(got));
+  }
+}
+
+Result<std::string> sha256_of_file(const std::string& path) {
+  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (!fd) return io_error("snapshot: cannot read " + path, errno);
+  const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(),
+                                                                        &EVP_MD_CTX_free);
+  if (context == nullptr || EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr) != 1) {
+    return Error{ErrorCode::kInternal, "snapshot: SHA-256 is not available"};
+  }
+  std::string chunk(1 << 16, '\0');
+  while (true) {
+    const ssize_t got = ::read(fd.get(), chunk.data(), chunk.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return io_error("snapshot: cannot read " + path, errno);
+    if (got == 0) break;
+    EVP_DigestUpdate(context.get(), chunk.data(), static_cast<std::size_t>(got));
+  }
+  unsigned char digest[EVP_MAX_MD_SIZE];
+  unsigned int size = 0;
+  EVP_DigestFinal_ex(context.get(), digest, &size);
+  std::string hex;
+  for (unsigned int i = 0; i < size; ++i) hex += fmt::format("{:02x}", digest[i]);
+  return hex;
+}
+
+// Walks a tree and keeps what is not ignored; content is not read yet.
+class Walk {
+ public:
+  explicit Walk(fs::path root) : root_(std::move(root)) {}
+
+  Result<std::vector<SnapshotFile>> run() {
+    if (auto done = visit(""); !done) return done.error();
+    std::sort(files_.begin(), files_.end(),
+              [](const auto& a, const auto& b) { return a.path < b.path; });
+    return std::move(files_);
+  }
+
+ private:
+  Result<void> visit(const std::string& folder) {
+    const fs::path here = folder.empty() ? root_ : root_ / folder;
+    std::error_code failure;
+    for (const char* name : {".gitignore", ".tuttiignore"}) {
+      if (fs::is_regular_file(here / name, failure)) rules_.add(slurp(here / name), folder);
+    }
+    fs::directory_iterator at(here, failure);
+    if (failure) return io_error("snapshot: cannot read " + here.string(), failure.value());
+    for (; at != fs::directory_iterator(); at.increment(failure)) {
+      if (auto done = take(*at, folder); !done) return done;
+      if (failure) break;
+    }
+    if (failure) return io_error("snapshot: cannot read " + here.string(), failure.value());
+    return {};
+  }
+
+  Result<void> take(const fs::directory_entry& entry, const std::string& folder) {
+    const std::string name = entry.path().filename().string();
+    if (name == ".git") return {};
+    const std::string path = folder.empty() ? name : folder + "/" + name;
+    std::error_code failure;
+    const fs::file_status status = entry.symlink_status(failure);
+    if (rules_.ignored(path, fs::is_directory(status))) return {};
+    if (fs::is_directory(status)) return visit(path);
+    if (fs::is_symlink(status)) {
+      const auto target = fs::read_symlink(entry.path(), failure);
+      if (failure) return io_error("snapshot: cannot read the link " + path, failure.value());
+      files_.push_back({path, target.string(), 0, {}});
+    } else if (fs::is_regular_file(status)) {
+      const auto mode = static_cast<std::uint32_t>(status.permissions()) & 0777u;
+      files_.push_back({path, {}, mode, {}});
+    }
+    return {};
+  }
+
+  fs::path root_;
+  IgnoreRules rules_;
+  std::vector<SnapshotFile> files_;
+};
+
+std::string manifest_of(const std::vector<SnapshotFile>& files) {
+  json::array list;
+  for (const SnapshotFile& file : files) {
+    json::object entry;
+    entry["path"] = text_to_json(file.path);
+    if (!file.link.empty()) {
+      entry["link"] = text_to_json(file.link);
+    } else {
+      entry["mode"] = file.mode;
+      entry["sha256"] = file.sha256;
+    }
+    list.push_back(std::move(entry));
+  }
+  return json::serialize(json::object{{"files", std::move(list)}});
+}
+
+Result<void> send_missing(Client& client, const std::string& folder,
+                          const std::vector<SnapshotFile>& files, const json::array& missing,
+                          const std::function<void(std::size_t, std::size_t)>& step) {
+  std::map<std::string, std::string> by_hash;
+  for (const SnapshotFile& file : files) {
+    if (file.link.empty()) by_hash.emplace(file.sha256, file.path);
+  }
+  std::size_t done = 0;
+  for (const json::value& element : missing) {
+    const std::string hash = element.is_string() ? std::string(element.as_string()) : "";
+    const auto found = by_hash.find(hash);
+    if (found == by_hash.end()) {
+      return Error{ErrorCode::kInternal, "snapshot: the daemon asks for content never named"};
+    }
+    auto content = read_whole(folder + "/" + found->second);
+    if (!content) return content.error();
+    auto sent = client.upload("/v1/blobs/" + hash, *content);
+    // The file changed since it was hashed: the next round names its new content.
+    if (!sent && sent.error().code != ErrorCode::kInvalidInput) return sent;
+    step(++done, missing.size());
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<SnapshotFile>> list_snapshot(
+    const std::string& folder, const std::function<void(std::size_t, std::size_t)>& step) {
+  auto files = Walk(folder).run();
+  if (!files) return files;
+  std::size_t done = 0;
+  for (SnapshotFile& file : *files) {
+    if (file.link.empty()) {
+      auto hash = sha256_of_file(folder + "/" + file.path);
+      if (!hash) return hash.error();
+      file.sha256 = *hash;
+    }
+    if (++done % 64 == 0) step(done, files->size());
+  }
+  return files;
+}
+
+Result<std::string> take_snapshot(Client& client, const std::string& folder,
+                                  const std::function<void(std::size_t, std::size_t)>& step) {
+  for (int round = 0; round < kRounds; ++round) {
+    auto files = list_snapshot(folder, step);
+    if (!files) return files.error();
+    const std::string manifest = manifest_of(*files);
+    for (int send = 0; send < 2; ++send) {
+      auto answer = client.request("POST", "/v1/snapshots", manifest);
+      if (!answer) return answer.error();
+      const auto* missing = answer->as_object().if_contains("missing");
+      if (missing == nullptr || !missing->is_array() || missing->as_array().empty()) {
+        return text_at(*answer, "digest");
+      }
+      auto sent = send_missing(client, folder, *files, missing->as_array(), step);
+      if (!sent) return sent.error();
+    }
+  }
+  return Error{ErrorCode::kConflict,
+               "snapshot: files in " + folder + " keep changing; try again when they are at rest"};
+}
+
+}  // namespace tutti

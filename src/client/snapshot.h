@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "client/client.h"
+
+namespace tutti {
+
+// One file or link of a work directory, for a snapshot.
+struct SnapshotFile {
+  std::string path;  // relative to the folder, with '/'
+  std::string link;  // target, for a link; empty: a regular file
+  std::uint32_t mode = 0;
+  std::string sha256;  // of the content, in lower-case hexadecimal
+};
+
+// Every file and link below `folder` that is not ignored by a .gitignore or .tuttiignore, sorted by
+// path. `.git` and what is neither file, link nor folder is left out. Reads and hashes all content.
+Result<std::vector<SnapshotFile>> list_snapshot(
+    const std::string& folder, const std::function<void(std::size_t done, std::size_t all)>& step);
+
+// Stores the work directory as it is now with the daemon; only content that it does not have yet is
+// sent. Returns the digest under which it is kept.
+Result<std::string> take_snapshot(Client& client, const std::string& folder,
+                                  const std::function<void(std::size_t, std::size_t)>& step);
+
+}  // namespace tutti

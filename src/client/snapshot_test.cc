@@ -1,0 +1,102 @@
+#include "client/snapshot.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <boost/json.hpp>
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+namespace tutti {
+namespace {
+
+namespace fs = std::filesystem;
+
+class SnapshotTest : public ::testing::Test {
+ protected:
+  SnapshotTest() {
+    std::string folder = "/tmp/tutti-snapshot-test-XXXXXX";
+    EXPECT_NE(::mkdtemp(folder.data()), nullptr);
+    folder_ = folder;
+  }
+  ~SnapshotTest() override { fs::remove_all(folder_); }
+
+  void write(const std::string& path, const std::string& text) {
+    fs::create_directories((fs::path(folder_) / path).parent_path());
+    std::ofstream(fs::path(folder_) / path) << text;
+  }
+
+  std::string folder_;
+};
+
+// A daemon that keeps blobs in memory.
+class BlobClient : public Client {
+ public:
+  Result<boost::json::value> request(std::string_view, std::string_view target,
+                                     std::string_view body) override {
+    EXPECT_EQ(target, "/v1/snapshots");
+    ++manifests;
+    const auto manifest = boost::json::parse({body.data(), body.size()});
+    boost::json::array missing;
+    for (const auto& file : manifest.at("files").as_array()) {
+      const auto* hash = file.as_object().if_contains("sha256");
+      if (hash != nullptr && blobs.count(std::string(hash->as_string())) == 0)
+        missing.push_back(*hash);
+    }
+    return boost::json::value{{"digest", "d1"}, {"missing", missing}};
+  }
+  Result<void> upload(std::string_view target, std::string_view bytes) override {
+    blobs[std::string(target.substr(std::string_view("/v1/blobs/").size()))] = bytes;
+    return {};
+  }
+  Result<void> download(std::string_view, const Sink&) override { return {}; }
+  Result<void> stream(std::string_view, StreamListener&) override { return {}; }
+
+  std::map<std::string, std::string> blobs;
+  int manifests = 0;
+};
+
+const auto kQuiet = [](std::size_t, std::size_t) {};
+
+TEST_F(SnapshotTest, ignored_files_and_git_are_left_out) {
+  write("a.txt", "hello");
+  write("big.ckpt", "x");
+  write("sub/b.py", "pass");
+  write("sub/c.tmp", "x");
+  write(".git/config", "x");
+  write(".gitignore", "*.ckpt\n");
+  write("sub/.tuttiignore", "*.tmp\n");
+  fs::create_symlink("a.txt", fs::path(folder_) / "link");
+  fs::permissions(fs::path(folder_) / "a.txt", fs::perms(0750));
+  auto files = list_snapshot(folder_, kQuiet);
+  ASSERT_TRUE(files);
+  std::string names;
+  for (const SnapshotFile& file : *files) names += file.path + ";";
+  EXPECT_EQ(names, ".gitignore;a.txt;link;sub/.tuttiignore;sub/b.py;");
+  EXPECT_EQ(files->at(1).sha256,
+            "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824");
+  EXPECT_EQ(files->at(1).mode, 0750u);
+  EXPECT_EQ(files->at(2).link, "a.txt");
+}
+
+TEST_F(SnapshotTest, only_missing_content_is_sent) {
+  write("a.txt", "hello");
+  write("b.txt", "hello");
+  write("c.txt", "other");
+  BlobClient client;
+  EXPECT_EQ(take_snapshot(client, folder_, kQuiet).value(), "d1");
+  EXPECT_EQ(client.blobs.size(), 2u);
+  EXPECT_EQ(client.manifests, 2);
+  EXPECT_EQ(take_snapshot(client, folder_, kQuiet).value(), "d1");
+  EXPECT_EQ(client.manifests, 3);
+}
+
+TEST_F(SnapshotTest, an_unreadable_folder_is_named) {
+  auto files = list_snapshot(folder_ + "/nowhere", kQuiet);
+  ASSERT_FALSE(files);
+  EXPECT_NE(files.error().message.find("nowhere"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tutti

@@ -1,0 +1,222 @@
+#include "client/views.h"
+
+#include <boost/json.hpp>
+
+#include "wire/text_json.h"
+
+namespace tutti {
+namespace {
+
+namespace json = boost::json;
+
+const json::value* find(const json::value& value, std::string_view key) {
+  const auto* object = value.if_object();
+  return object == nullptr ? nullptr : object->if_contains(key);
+}
+
+std::int64_t number_at(const json::value& value, std::string_view key) {
+  return integer_at(value, key).value_or(0);
+}
+
+std::uint64_t count_at(const json::value& value, std::string_view key) {
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(0, number_at(value, key)));
+}
+
+double real_at(const json::value& value, std::string_view key) {
+  const auto* found = find(value, key);
+  return found != nullptr && found->is_number() ? found->to_number<double>() : 0;
+}
+
+bool truth_at(const json::value& value, std::string_view key) {
+  const auto* found = find(value, key);
+  return found != nullptr && found->is_bool() && found->as_bool();
+}
+
+TimePoint time_at(const json::value& value, std::string_view key) {
+  const auto* found = find(value, key);
+  if (found == nullptr || !found->is_string()) return {};
+  auto time = parse_iso_time(std::string_view(found->as_string()));
+  return time ? *time : TimePoint();
+}
+
+std::optional<int> code_at(const json::value& value, std::string_view key) {
+  const auto code = integer_at(value, key);
+  if (!code) return std::nullopt;
+  return static_cast<int>(*code);
+}
+
+std::vector<std::string> texts_at(const json::value& value, std::string_view key) {
+  std::vector<std::string> out;
+  const auto* found = find(value, key);
+  if (found == nullptr || !found->is_array()) return out;
+  for (const auto& element : found->as_array()) {
+    if (element.is_object() && find(element, "text") != nullptr) {
+      out.push_back(text_at(element, "text"));
+    } else if (auto text = text_from_json(element, key)) {
+      out.push_back(*text);
+    } else {
+      out.push_back(json::serialize(element));
+    }
+  }
+  return out;
+}
+
+CountsView counts_view(const json::value& value) {
+  return {.queued = count_at(value, "queued"),
+          .starting = count_at(value, "starting"),
+          .running = count_at(value, "running"),
+          .succeeded = count_at(value, "succeeded"),
+          .failed = count_at(value, "failed"),
+          .cancelled = count_at(value, "cancelled"),
+          .skipped = count_at(value, "skipped")};
+}
+
+template <typename View>
+std::vector<View> views(const json::value& answer, std::string_view key,
+                        View (*view)(const json::value&)) {
+  std::vector<View> out;
+  const auto* found = find(answer, key);
+  if (found == nullptr || !found->is_array()) return out;
+  for (const auto& element : found->as_array()) out.push_back(view(element));
+  return out;
+}
+
+}  // namespace
+
+std::optional<std::int64_t> integer_at(const json::value& value, std::string_view key) {
+  const auto* found = find(value, key);
+  if (found == nullptr || !found->is_number()) return std::nullopt;
+  boost::system::error_code failure;
+  const auto number = found->to_number<std::int64_t>(failure);
+  if (failure) return std::nullopt;
+  return number;
+}
+
+std::string text_at(const json::value& value, std::string_view key) {
+  const auto* found = find(value, key);
+  if (found == nullptr) return {};
+  auto text = text_from_json(*found, key);
+  return text ? *text : std::string();
+}
+
+JobView job_view(const json::value& value) {
+  JobView job;
+  job.id = count_at(value, "id");
+  job.name = text_at(value, "name");
+  job.user = text_at(value, "user");
+  job.project = text_at(value, "project");
+  job.kind = text_at(value, "kind");
+  job.state = text_at(value, "state");
+  job.command = text_at(value, "command");
+  job.shape = text_at(value, "shape");
+  job.priority = number_at(value, "priority");
+  job.tasks = count_at(value, "tasks");
+  if (const auto* counts = find(value, "counts")) job.counts = counts_view(*counts);
+  job.max_parallel = count_at(value, "max_parallel");
+  job.cpus = real_at(value, "cpus");
+  job.memory_mib = number_at(value, "memory_mib");
+  job.gpus = number_at(value, "gpus");
+  job.gpu_type = text_at(value, "gpu_type");
+  job.time_limit_s = real_at(value, "time_limit_s");
+  job.submitted_at = time_at(value, "submitted_at");
+  job.started_at = time_at(value, "started_at");
+  job.finished_at = time_at(value, "finished_at");
+  job.exit_code = code_at(value, "exit_code");
+  job.ending = text_at(value, "ending");
+  job.signal = number_at(value, "signal");
+  job.message = text_at(value, "message");
+  job.node = text_at(value, "node");
+  job.attempt = number_at(value, "attempt");
+  if (const auto* spec = find(value, "spec")) job.workdir = text_at(*spec, "workdir");
+  return job;
+}
+
+TaskView task_view(const json::value& value) {
+  TaskView task;
+  task.label = number_at(value, "task");
+  task.line = integer_at(value, "line");
+  task.command = text_at(value, "command");
+  task.state = text_at(value, "state");
+  task.attempt = number_at(value, "attempt");
+  task.node = text_at(value, "node");
+  task.devices = texts_at(value, "devices");
+  task.pid = number_at(value, "pid");
+  task.started_at = time_at(value, "started_at");
+  task.finished_at = time_at(value, "finished_at");
+  task.exit_code = code_at(value, "exit_code");
+  task.signal = number_at(value, "signal");
+  task.ending = text_at(value, "ending");
+  task.message = text_at(value, "message");
+  task.cpu_seconds = real_at(value, "cpu_seconds");
+  task.peak_memory_mib = number_at(value, "peak_memory_mib");
+  task.stdout_path = text_at(value, "stdout");
+  task.stderr_path = text_at(value, "stderr");
+  return task;
+}
+
+NodeView node_view(const json::value& value) {
+  NodeView node;
+  node.name = text_at(value, "name");
+  node.state = text_at(value, "state");
+  node.reason = text_at(value, "reason");
+  node.cpus = real_at(value, "cpus");
+  node.free_cpus = real_at(value, "free_cpus");
+  node.memory_mib = number_at(value, "memory_mib");
+  node.free_memory_mib = number_at(value, "free_memory_mib");
+  node.labels = texts_at(value, "labels");
+  const auto* devices = find(value, "devices");
+  if (devices != nullptr && devices->is_array()) node.devices = devices->as_array().size();
+  return node;
+}
+
+ExplanationView explanation_view(const json::value& value) {
+  ExplanationView explanation;
+  explanation.job = count_at(value, "job");
+  explanation.task = number_at(value, "task");
+  explanation.state = text_at(value, "state");
+  explanation.reasons = texts_at(value, "reasons");
+  explanation.remedies = texts_at(value, "remedies");
+  if (const auto* start = find(value, "expected_start")) {
+    explanation.p50 = time_at(*start, "p50");
+    explanation.p90 = time_at(*start, "p90");
+    explanation.basis = text_at(*start, "basis");
+  }
+  return explanation;
+}
+
+StatusView status_view(const json::value& value) {
+  StatusView status;
+  status.version = text_at(value, "version");
+  status.api = number_at(value, "api");
+  status.pid = number_at(value, "pid");
+  status.keeper_pid = number_at(value, "keeper_pid");
+  status.home = text_at(value, "home");
+  status.started_at = time_at(value, "started_at");
+  status.slots = real_at(value, "slots");
+  if (const auto* tasks = find(value, "tasks")) {
+    status.queued = count_at(*tasks, "queued");
+    status.starting = count_at(*tasks, "starting");
+    status.running = count_at(*tasks, "running");
+  }
+  status.trouble = text_at(value, "trouble");
+  if (const auto* jobs = find(value, "jobs")) status.jobs = counts_view(*jobs);
+  if (const auto* enforcement = find(value, "enforcement")) {
+    status.enforcement = text_at(*enforcement, "mode");
+    status.enforcement_detail = text_at(*enforcement, "detail");
+    status.limits_memory = truth_at(*enforcement, "memory");
+    status.limits_cpus = truth_at(*enforcement, "cpus");
+  }
+  return status;
+}
+
+std::vector<JobView> job_views(const json::value& answer) {
+  return views(answer, "jobs", job_view);
+}
+std::vector<TaskView> task_views(const json::value& answer) {
+  return views(answer, "tasks", task_view);
+}
+std::vector<NodeView> node_views(const json::value& answer) {
+  return views(answer, "nodes", node_view);
+}
+
+}  // namespace tutti

@@ -1,0 +1,144 @@
+#pragma once
+
+#include <boost/json/fwd.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/units.h"
+
+namespace tutti {
+
+// What the daemon says about things, as plain values for rendering. A field that an answer does not
+// have keeps its default: a newer daemon may say more, an older one less.
+
+// How many tasks of a job are in each state.
+struct CountsView {
+  std::uint64_t queued = 0;
+  std::uint64_t starting = 0;
+  std::uint64_t running = 0;
+  std::uint64_t succeeded = 0;
+  std::uint64_t failed = 0;
+  std::uint64_t cancelled = 0;
+  std::uint64_t skipped = 0;
+  std::uint64_t finished() const { return succeeded + failed + cancelled + skipped; }
+  std::uint64_t total() const { return queued + starting + running + finished(); }
+};
+
+struct JobView {
+  std::uint64_t id = 0;
+  std::string name;
+  std::string user;
+  std::string project;
+  std::string kind;
+  std::string state;
+  std::string command;
+  std::string shape;
+  std::int64_t priority = 0;
+  std::uint64_t tasks = 1;
+  CountsView counts;
+  std::uint64_t max_parallel = 0;
+  double cpus = 0;
+  std::int64_t memory_mib = 0;
+  std::int64_t gpus = 0;
+  std::string gpu_type;
+  double time_limit_s = 0;
+  TimePoint submitted_at;
+  TimePoint started_at;
+  TimePoint finished_at;
+  std::optional<int> exit_code;
+  // of a job with a single task
+  std::string ending;
+  std::int64_t signal = 0;
+  std::string message;
+  std::string node;
+  std::int64_t attempt = 0;
+  // of the spec, where it was asked for
+  std::string workdir;
+
+  bool finished() const {
+    return state == "succeeded" || state == "failed" || state == "cancelled" || state == "skipped";
+  }
+};
+
+struct TaskView {
+  std::int64_t label = 0;
+  std::optional<std::int64_t> line;
+  std::string command;
+  std::string state;
+  std::int64_t attempt = 0;
+  std::string node;
+  std::vector<std::string> devices;
+  std::int64_t pid = 0;
+  TimePoint started_at;
+  TimePoint finished_at;
+  std::optional<int> exit_code;
+  std::int64_t signal = 0;
+  std::string ending;
+  std::string message;
+  double cpu_seconds = 0;
+  std::int64_t peak_memory_mib = 0;
+  std::string stdout_path;
+  std::string stderr_path;
+};
+
+struct NodeView {
+  std::string name;
+  std::string state;
+  std::string reason;
+  double cpus = 0;
+  double free_cpus = 0;
+  std::int64_t memory_mib = 0;
+  std::int64_t free_memory_mib = 0;
+  std::vector<std::string> labels;
+  std::uint64_t devices = 0;
+};
+
+struct ExplanationView {
+  std::uint64_t job = 0;
+  std::int64_t task = 0;
+  std::string state;
+  std::vector<std::string> reasons;
+  std::vector<std::string> remedies;
+  TimePoint p50;
+  TimePoint p90;
+  std::string basis;
+};
+
+struct StatusView {
+  std::string version;
+  std::int64_t api = 0;
+  std::int64_t pid = 0;
+  std::int64_t keeper_pid = 0;
+  std::string home;
+  TimePoint started_at;
+  double slots = 0;
+  std::uint64_t queued = 0;
+  std::uint64_t starting = 0;
+  std::uint64_t running = 0;
+  CountsView jobs;
+  std::string enforcement;
+  std::string enforcement_detail;
+  std::string trouble;  // what keeps the daemon from working properly, such as a full disk
+  bool limits_memory = false;
+  bool limits_cpus = false;
+};
+
+JobView job_view(const boost::json::value& value);
+TaskView task_view(const boost::json::value& value);
+NodeView node_view(const boost::json::value& value);
+ExplanationView explanation_view(const boost::json::value& value);
+StatusView status_view(const boost::json::value& value);
+
+// The elements of an answer such as {"jobs": [...], "next_before": 7}.
+std::vector<JobView> job_views(const boost::json::value& answer);
+std::vector<TaskView> task_views(const boost::json::value& answer);
+std::vector<NodeView> node_views(const boost::json::value& answer);
+// The integer under `key` of an object, or nothing.
+std::optional<std::int64_t> integer_at(const boost::json::value& value, std::string_view key);
+// The string under `key` (or its bytes if it came as base64), or empty.
+std::string text_at(const boost::json::value& value, std::string_view key);
+
+}  // namespace tutti
