@@ -1,0 +1,22 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "base/result.h"
+#include "core/model/job_spec.h"
+#include "core/model/node.h"
+#include "sim/scenario.h"
+
+namespace tutti {
+
+// The job of a submit line. `job_named` gives the newest job of a name, for "after".
+Result<JobSpec> spec_of(const ScenarioAction& action,
+                        const std::function<std::optional<JobId>(const std::string&)>& job_named);
+
+// The node of a node line.
+Result<Node> node_of(const ScenarioAction& action);
+
+}  // namespace tutti
