@@ -1,0 +1,182 @@
+#include "daemon/daemon.h"
+
+#include <fmt/format.h>
+#include <malloc.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdio>
+#include <memory>
+#include <string_view>
+#include <thread>
+
+#include "api/event_hub.h"
+#include "api/server.h"
+#include "base/home.h"
+#include "control/controller.h"
+#include "daemon/home_lock.h"
+#include "daemon/machine.h"
+#include "daemon/steady_clock.h"
+#include "daemon/token.h"
+#include "exec/keeper/enforcement.h"
+#include "exec/keeper/keeper.h"
+#include "exec/local/local_executor.h"
+#include "exec/local/snapshot.h"
+#include "store/sqlite_history.h"
+#include "store/sqlite_store.h"
+
+namespace tutti {
+namespace {
+
+int refuse(const Error& error) {
+  std::fprintf(stderr, "tutti daemon: %s\n", error.message.c_str());
+  return 1;
+}
+
+// The daemon's own limit on descriptors is raised; what jobs get is the one it was started with.
+std::uint64_t raise_descriptor_limit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
+  const rlim_t before = limit.rlim_cur;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+  return before;
+}
+
+// Signals that end the daemon are taken by one thread; those that a full disk or a vanished client
+// would send are errors of the call instead.
+sigset_t prepare_signals() {
+  sigset_t ending;
+  sigemptyset(&ending);
+  for (const int number : {SIGTERM, SIGINT}) sigaddset(&ending, number);
+  pthread_sigmask(SIG_BLOCK, &ending, nullptr);
+  for (const int number : {SIGPIPE, SIGXFSZ, SIGHUP}) signal(number, SIG_IGN);
+  return ending;
+}
+
+// Everything that makes a daemon, in the order in which it is built; taken down in reverse.
+class Daemon {
+ public:
+  explicit Daemon(const DaemonOptions& options) : options_(options), machine_(this_machine()) {
+    if (options.slots > 0)
+      machine_.cpus = MilliCpu(static_cast<std::int64_t>(std::llround(options.slots * 1000)));
+    if (options.memory.value > 0) machine_.memory = options.memory;
+  }
+
+  Result<void> start() {
+    const std::uint64_t descriptors = raise_descriptor_limit();
+    const std::string database = options_.home + "/tutti.db";
+    auto store = SqliteStore::open(database);
+    if (!store) return store.error();
+    store_ = std::move(*store);
+    auto history = SqliteHistory::open(database);
+    if (!history) return history.error();
+    history_ = std::move(*history);
+    auto executor = LocalExecutor::create({.home = options_.home,
+                                           .node_name = machine_.name,
+                                           .slots = machine_.cpus,
+                                           .memory = machine_.memory,
+                                           .descriptors = descriptors});
+    if (!executor) return executor.error();
+    executor_ = std::move(*executor);
+    enforcement_ = detect_enforcement();
+    controller_ = std::make_unique<Controller>(*store_, *executor_, clock_, events_);
+    if (const Result<void> started = controller_->start(); !started) return started.error();
+    // The first round takes what the executor found, so that the API never shows less.
+    controller_->step();
+    return start_server();
+  }
+
+  void run(const sigset_t& ending) {
+    std::thread controller([this] { controller_->run(); });
+    int number = 0;
+    sigwait(&ending, &number);
+    server_->stop();
+    controller_->stop();
+    controller.join();
+  }
+
+ private:
+  Result<void> start_server() {
+    ServerOptions server{.unix_path = socket_path(options_.home)};
+    if (const Result<void> made = make_socket_folder(server.unix_path); !made) return made.error();
+    if (!options_.listen.empty()) {
+      const std::string path =
+          options_.token_path.empty() ? token_path(options_.home) : options_.token_path;
+      Result<std::string> token = read_or_make_token(path);
+      if (!token) return token.error();
+      server.tcp = options_.listen;
+      server.token = std::move(*token);
+      server.tls_certificate = options_.tls_certificate;
+      server.tls_key = options_.tls_key;
+    }
+    const TimePoint started_at = clock_.now();
+    server_ = std::make_unique<Server>(
+        std::move(server), Services{.front = *controller_,
+                                    .history = *history_,
+                                    .events = events_,
+                                    .clock = clock_,
+                                    .snapshots = &snapshots_,
+                                    .log_folder = options_.home + "/logs",
+                                    .facts = [this, started_at] { return facts(started_at); },
+                                    .stop_daemon = [] { kill(getpid(), SIGTERM); }});
+    const Result<void> listening = server_->start();
+    if (listening && server_->tcp_port() != 0)
+      std::fprintf(stderr, "tutti daemon: listens on TCP port %u\n", server_->tcp_port());
+    return listening;
+  }
+
+  StatusFacts facts(TimePoint started_at) const {
+    return {.version = TUTTI_VERSION,
+            .pid = getpid(),
+            .keeper_pid = executor_->keeper_pid(),
+            .home = options_.home,
+            .started_at = started_at,
+            .slots = machine_.cpus,
+            .enforcement_mode = enforcement_mode_name(enforcement_.mode),
+            .enforces_memory = enforcement_.memory,
+            .enforces_cpus = enforcement_.cpu,
+            .enforcement_detail = enforcement_.text};
+  }
+
+  const DaemonOptions& options_;
+  Machine machine_;
+  SteadyClock clock_;
+  Enforcement enforcement_;
+  EventHub events_;
+  SnapshotFolder snapshots_{options_.home};
+  std::unique_ptr<SqliteStore> store_;
+  std::unique_ptr<SqliteHistory> history_;
+  std::unique_ptr<LocalExecutor> executor_;
+  std::unique_ptr<Controller> controller_;
+  std::unique_ptr<Server> server_;
+};
+
+}  // namespace
+
+int run_daemon(const DaemonOptions& options) {
+  umask(077);
+  // A few threads and little garbage: one arena keeps an idle daemon small.
+  mallopt(M_ARENA_MAX, 1);
+  if (const Result<void> made = make_home(options.home); !made) return refuse(made.error());
+  const Result<HomeLock> lock = HomeLock::take(options.home);
+  if (!lock) return refuse(lock.error());
+  const sigset_t ending = prepare_signals();
+  Daemon daemon(options);
+  if (const Result<void> started = daemon.start(); !started) return refuse(started.error());
+  std::fprintf(stderr, "tutti %s serves %s (pid %d)\n", TUTTI_VERSION, options.home.c_str(),
+               static_cast<int>(getpid()));
+  daemon.run(ending);
+  return 0;
+}
+
+int run_keeper(int argc, char** argv) {
+  if (argc == 2 && std::string_view(argv[0]) == "--home") return keeper_main({.home = argv[1]});
+  std::fprintf(stderr, "tutti keeper: started by the daemon, not by hand\n");
+  return 2;
+}
+
+}  // namespace tutti

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string>
+
+#include "base/units.h"
+
+namespace tutti {
+
+// What the daemon was asked for. Empty and zero: its own choice.
+struct DaemonOptions {
+  std::string home;             // absolute
+  double slots = 0;             // cores that attempts may use at once
+  MiB memory;                   // memory that attempts may use
+  std::string listen;           // host:port of a TCP listener
+  std::string token_path;       // file with that listener's token
+  std::string tls_certificate;  // PEM file
+  std::string tls_key;          // PEM file
+};
+
+// The daemon in the foreground: composes store, executor, controller and API, and returns the exit
+// status when it was told to stop. Running attempts go on without it.
+int run_daemon(const DaemonOptions& options);
+
+// `tutti keeper …`: see exec/keeper.
+int run_keeper(int argc, char** argv);
+
+}  // namespace tutti

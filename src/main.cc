@@ -1,0 +1,20 @@
+#include "cli/cli.h"
+#include "daemon/daemon.h"
+
+namespace {
+
+int daemon_run(const tutti::DaemonArguments& arguments) {
+  return tutti::run_daemon({.home = arguments.home,
+                            .slots = arguments.slots,
+                            .memory = tutti::MiB(arguments.memory_mib),
+                            .listen = arguments.listen,
+                            .token_path = arguments.token_path,
+                            .tls_certificate = arguments.tls_certificate,
+                            .tls_key = arguments.tls_key});
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return tutti::cli_main(argc, argv, {.daemon_run = daemon_run, .keeper_run = tutti::run_keeper});
+}
