@@ -1,0 +1,18 @@
+# add_fuzz_target(NAME SOURCE LIBS...) builds one libFuzzer program. Does nothing unless TUTTI_FUZZ is
+# on; the compiler must then be clang, and the libraries be built with -fsanitize=fuzzer-no-link.
+function(add_fuzz_target name source)
+  if(NOT TUTTI_FUZZ)
+    return()
+  endif()
+  add_executable(${name} "${source}")
+  target_link_libraries(${name} PRIVATE ${ARGN} tutti_warnings -fsanitize=fuzzer)
+  set_property(GLOBAL APPEND PROPERTY TUTTI_FUZZ_TARGETS ${name})
+endfunction()
+
+foreach(parser job_file batch_file command_line quantity gitignore script)
+  add_fuzz_target(fuzz_${parser} "${CMAKE_CURRENT_LIST_DIR}/fuzz_${parser}.cc" tutti_core)
+endforeach()
+
+add_fuzz_target(fuzz_job_json "${CMAKE_CURRENT_LIST_DIR}/fuzz_job_json.cc" tutti_wire)
+add_fuzz_target(fuzz_http "${CMAKE_CURRENT_LIST_DIR}/fuzz_http.cc" tutti_api)
+add_fuzz_target(fuzz_keeper_frame "${CMAKE_CURRENT_LIST_DIR}/fuzz_keeper_frame.cc" tutti_exec)

@@ -1,0 +1,75 @@
+import shutil
+import signal
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from driver import Tutti
+from waiting import BINARY, SLOW
+
+LONGEST_TEST = 240
+
+
+def pytest_configure(config):
+    if not BINARY.exists():
+        raise pytest.UsageError(f"no program {BINARY}; build it, or set TUTTI_BINARY")
+
+
+def pytest_report_header(config):
+    return f"tutti: {BINARY}, deadlines times {SLOW:g}"
+
+
+@pytest.fixture(autouse=True)
+def no_test_hangs():
+    def give_up(number, frame):
+        raise TimeoutError(f"the test took more than {LONGEST_TEST * SLOW:g} s")
+
+    before = signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(int(LONGEST_TEST * SLOW))
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.fixture
+def home():
+    # Short, because a socket's path has at most 107 bytes.
+    folder = Path(tempfile.mkdtemp(prefix="tt", dir="/tmp"))
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def work(tmp_path):
+    folder = tmp_path / "work"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def make_tutti(home, work):
+    """Makes programs with homes of their own; all of them must leave nothing behind."""
+    made = []
+
+    def make(folder=None, binary=BINARY):
+        made.append(Tutti(folder or home, work, binary))
+        return made[-1]
+
+    yield make
+    left = {}
+    for one in made:
+        left.update(one.end())
+    assert not left, f"processes were left behind: {left}"
+
+
+@pytest.fixture
+def tutti(make_tutti):
+    """The program with a fresh home; no daemon runs yet."""
+    return make_tutti()
+
+
+@pytest.fixture
+def daemon(tutti):
+    """The program with a daemon of two slots."""
+    return tutti.start(slots=2)

@@ -1,0 +1,58 @@
+"""What the kernel says about processes."""
+
+import os
+import signal
+from pathlib import Path
+
+
+def alive(pid):
+    """Whether a thread of the process still runs: a zombie's other threads may hold its files."""
+    for thread in Path(f"/proc/{pid}/task").glob("*"):
+        try:
+            stat = (thread / "stat").read_text()
+        except OSError:
+            continue
+        if stat.rsplit(")", 1)[1].split()[0] not in "ZX":
+            return True
+    return False
+
+
+def with_variable(name, value):
+    """The living processes that have NAME=value in their environment, as {pid: command line}."""
+    wanted = f"{name}={value}".encode()
+    found = {}
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit() or int(entry.name) == os.getpid():
+            continue
+        try:
+            environment = (entry / "environ").read_bytes().split(b"\0")
+            command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:
+            continue
+        if wanted in environment and alive(int(entry.name)):
+            found[int(entry.name)] = command.strip()
+    return found
+
+
+def kill(pid, number=signal.SIGKILL):
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        pass
+
+
+def resident_mib(pid):
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) / 1024
+    return 0
+
+
+def voluntary_switches(pid):
+    """How often the threads of a process went to sleep: each is a wake-up."""
+    total = 0
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        for line in (task / "status").read_text().splitlines():
+            if line.startswith("voluntary_ctxt_switches:"):
+                total += int(line.split()[1])
+    return total
