@@ -1,0 +1,16 @@
+# Programs that bench/bench.py runs. Built with the release preset only.
+foreach(name bare_spawn sqlite_rows latency)
+  add_executable(${name} bench/${name}.cc)
+  target_link_libraries(${name} PRIVATE tutti_warnings)
+endforeach()
+target_link_libraries(sqlite_rows PRIVATE ${TUTTI_SQLITE} Threads::Threads ${CMAKE_DL_LIBS} m)
+
+foreach(pair decide_bench:core keeper_launch:exec)
+  string(REPLACE ":" ";" parts ${pair})
+  list(GET parts 0 name)
+  list(GET parts 1 component)
+  if(EXISTS "${CMAKE_SOURCE_DIR}/bench/${name}.cc")
+    add_executable(${name} bench/${name}.cc)
+    target_link_libraries(${name} PRIVATE tutti_${component} tutti_warnings)
+  endif()
+endforeach()
