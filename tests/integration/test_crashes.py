@@ -10,7 +10,7 @@ import time
 import processes
 from test_run import ESCAPE, escaped_pid
 from driver import UNTIL_GO
-from waiting import SANITIZED, wait_until
+from waiting import SANITIZED, SLOW, wait_until
 
 LINES = 5000
 KILLS = 50
@@ -114,7 +114,8 @@ def test_submissions_during_crashes_are_whole_or_not_there(daemon, work):
     thread = threading.Thread(target=submit_many)
     thread.start()
     while thread.is_alive():
-        time.sleep(dice.uniform(0, 0.15))
+        # Long enough that some daemon lives to acknowledge something.
+        time.sleep(dice.uniform(0, 0.15 if SLOW == 1 else 0.3 * SLOW))
         for pid, command in daemon.leftovers().items():
             if "daemon run" in command:
                 processes.kill(pid)
