@@ -66,6 +66,11 @@ class Daemon {
     if (options.memory.value > 0) machine_.memory = options.memory;
   }
 
+  // Its thread reports to the controller, so that it has to end first.
+  ~Daemon() { executor_.reset(); }
+  Daemon(const Daemon&) = delete;
+  Daemon& operator=(const Daemon&) = delete;
+
   Result<void> start() {
     const std::uint64_t descriptors = raise_descriptor_limit();
     const std::string database = options_.home + "/tutti.db";
