@@ -20,6 +20,12 @@ TimePoint earlier(TimePoint a, TimePoint b) {
   return b ? std::min(a, b) : a;
 }
 
+// A node's clock may be wrong or jump: what it tells is moved, by as little as possible, to where
+// it can have been by ours.
+TimePoint between(TimePoint first, TimePoint told, TimePoint last) {
+  return std::max(first, std::min(told, last));
+}
+
 }  // namespace
 
 Controller::Controller(Store& store, Executor& executor, Clock& clock, Publisher& publisher)
@@ -145,13 +151,26 @@ void Controller::take(const std::vector<Report>& reports) {
 void Controller::take_one(const AttemptStarted& started) {
   const ActiveAttempt* attempt = ledger_.find_active(started.attempt.task);
   if (attempt == nullptr || attempt->id != started.attempt || attempt->started_at) return;
-  record(started);
+  AttemptStarted ours = started;
+  ours.started_at = between(attempt->placed_at, started.started_at, now_);
+  record(ours);
 }
 
 void Controller::take_one(const AttemptEnded& ended) {
   ended_.push_back(ended.attempt);
   recalled_.erase(ended.attempt);
-  if (ledger_.is_current(ended.attempt)) record(ended);
+  if (!ledger_.is_current(ended.attempt)) return;
+  const ActiveAttempt& attempt = *ledger_.find_active(ended.attempt.task);
+  AttemptEnded ours = ended;
+  if (ended.started_at) {
+    const Duration ran = std::max(ended.ended_at - ended.started_at, Duration(0));
+    ours.started_at = attempt.started_at ? attempt.started_at
+                                         : between(attempt.placed_at, ended.started_at, now_ - ran);
+    ours.ended_at = ours.started_at + ran;
+  } else {
+    ours.ended_at = between(attempt.placed_at, ended.ended_at, now_);
+  }
+  record(ours);
 }
 
 void Controller::take_one(const NodeChanged& changed) {

@@ -37,8 +37,6 @@ struct Recovered {
     std::vector<TaskRow> tasks;
   };
   std::vector<UnfinishedJob> jobs;  // by id
-  // Final states of finished jobs that unfinished ones wait for.
-  std::vector<std::pair<JobId, TaskState>> finished_dependencies;
   std::vector<Node> nodes;
   std::vector<std::pair<std::string, Profile>> profiles;
   std::vector<UsageRecord> usage;

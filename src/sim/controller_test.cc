@@ -247,6 +247,26 @@ TEST_F(ControllerTest, reports_of_older_attempts_are_ignored) {
   EXPECT_EQ(world.ledger().find_active({job, 0})->pid, 1);
 }
 
+TEST_F(ControllerTest,
+       a_node_whose_clock_is_wrong_tells_spans_that_count_and_times_that_are_moved) {
+  constexpr Duration kTenDays = seconds(10 * 24 * 3600);
+  for (const Duration wrong : {kTenDays, Duration(0) - kTenDays}) {
+    JobSpec slow = spec(cpus(1));
+    slow.command.argv = SimCommand{.runs = seconds(500)}.argv();
+    const JobId job = submit(slow);
+    const TimePoint placed = world.now();
+    world.advance(seconds(30));
+    const TimePoint began = placed + wrong;
+    world.controller().report({AttemptEnded{{{job, 0}, 1}, began, began + seconds(20), {}, true}});
+    world.advance(seconds(1));
+    const auto rows = world.store().load_tasks(job);
+    ASSERT_TRUE(rows && rows->size() == 1);
+    EXPECT_GE(rows->front().started_at, placed);
+    EXPECT_LE(rows->front().ended_at, world.now());
+    EXPECT_EQ(rows->front().ended_at - rows->front().started_at, seconds(20));
+  }
+}
+
 TEST_F(ControllerTest, an_order_that_was_journalled_and_never_arrived_is_ordered_again) {
   world.cut_off_executor();
   const JobId job = submit(spec(cpus(1)));

@@ -48,10 +48,6 @@ Result<Recovered> MemoryStore::recover() {
   for (const auto& [id, row] : jobs_) {
     if (row.finished_at) continue;
     recovered.jobs.push_back({row, facts_.at(id), *load_tasks(id)});
-    for (const Dependency& dependency : facts_.at(id).after) {
-      const JobRow& other = jobs_.at(dependency.job);
-      if (other.finished_at) recovered.finished_dependencies.emplace_back(other.id, other.state);
-    }
   }
   for (const auto& [id, node] : nodes_) recovered.nodes.push_back(node);
   recovered.profiles.assign(profiles_.begin(), profiles_.end());

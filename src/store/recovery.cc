@@ -1,7 +1,6 @@
 #include "store/recovery.h"
 
 #include <algorithm>
-#include <unordered_set>
 
 #include "store/job_rows.h"
 #include "store/record_codec.h"
@@ -63,28 +62,6 @@ Result<void> read_tasks_of(Connection& connection, Jobs& jobs) {
   return {};
 }
 
-Result<void> read_dependencies(Connection& connection, Recovered& recovered) {
-  std::unordered_set<JobId> wanted;
-  for (const auto& job : recovered.jobs)
-    for (const Dependency& dependency : job.facts.after) wanted.insert(dependency.job);
-  for (const auto& job : recovered.jobs) wanted.erase(job.row.id);
-  std::vector<JobId> ids(wanted.begin(), wanted.end());
-  std::sort(ids.begin(), ids.end());
-
-  Query query = connection.query("SELECT state FROM jobs WHERE id = ?");
-  for (const JobId id : ids) {
-    query.reset();
-    const auto row = query.integer(static_cast<std::int64_t>(id.value)).next();
-    if (!row) return row.error();
-    if (!*row) continue;
-    const std::int64_t state = query.integer_at(0);
-    if (state < 0 || state > static_cast<std::int64_t>(TaskState::kSkipped))
-      return connection.corrupt("row of " + job_words(id));
-    recovered.finished_dependencies.emplace_back(id, static_cast<TaskState>(state));
-  }
-  return {};
-}
-
 Result<void> read_nodes(Connection& connection, std::vector<Node>& nodes) {
   Query query = connection.query("SELECT state, reason, body FROM nodes ORDER BY id");
   for (;;) {
@@ -142,7 +119,6 @@ Result<Recovered> read_recovered(Connection& connection) {
   if (!jobs) return jobs.error();
   recovered.jobs = std::move(*jobs);
   if (auto read = read_tasks_of(connection, recovered.jobs); !read) return read.error();
-  if (auto read = read_dependencies(connection, recovered); !read) return read.error();
   if (auto read = read_nodes(connection, recovered.nodes); !read) return read.error();
   if (auto read = read_profiles(connection, recovered); !read) return read.error();
   if (auto read = read_usage(connection, recovered); !read) return read.error();

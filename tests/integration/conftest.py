@@ -14,6 +14,8 @@ LONGEST_TEST = 240
 def pytest_configure(config):
     if not BINARY.exists():
         raise pytest.UsageError(f"no program {BINARY}; build it, or set TUTTI_BINARY")
+    # Under nohup it is ignored, by all that the tests start too.
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def pytest_report_header(config):

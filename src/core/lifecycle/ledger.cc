@@ -275,7 +275,7 @@ void Ledger::end_untouched(Job& job, TaskState state) {
 
 void Ledger::finish_if_done(Job& job, TimePoint at, Changes& changes) {
   if (job.finished_at || job.counts.unfinished() > 0) return;
-  job.finished_at = at;
+  job.finished_at = std::max(at, job.started_at);  // the clock may have been set back
   if (job.exit_status == 0 && job_state(job.counts) != TaskState::kSucceeded) {
     const Outcome cancelled{.ending = Ending::kCancelled};
     const Outcome skipped{.ending = Ending::kLost};
