@@ -10,7 +10,8 @@ int daemon_run(const tutti::DaemonArguments& arguments) {
                             .listen = arguments.listen,
                             .token_path = arguments.token_path,
                             .tls_certificate = arguments.tls_certificate,
-                            .tls_key = arguments.tls_key});
+                            .tls_key = arguments.tls_key,
+                            .emulate_gpus = arguments.emulate_gpus});
 }
 
 }  // namespace

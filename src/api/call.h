@@ -57,5 +57,12 @@ void retry_job(const CallPtr& call);
 void get_log(const CallPtr& call);
 void stream_job(const CallPtr& call);
 void stream_events(const CallPtr& call);
+void hold_lease(const CallPtr& call);
+void release_lease(const CallPtr& call);
+void get_gpus(const CallPtr& call);
+void list_profiles(const CallPtr& call);
+void get_profile(const CallPtr& call);
+void forget_profile(const CallPtr& call);
+void import_profiles(const CallPtr& call);
 
 }  // namespace tutti

@@ -109,7 +109,9 @@ json::object device_to_json(const Device& device) {
           {"uuid", text_to_json(device.uuid)},
           {"memory_mib", device.memory.value},
           {"reserved_mib", device.reserved_memory.value},
-          {"healthy", device.healthy}};
+          {"healthy", device.healthy},
+          {"reason", text_or_null(device.trouble)},
+          {"emulated", !device.emulation.empty()}};
 }
 
 }  // namespace
@@ -154,8 +156,12 @@ json::object task_to_json(const TaskRow& row, const TaskPlace& place, const Node
   out["attempt"] = row.attempts;
   out["node"] = text_or_null(nodes.name(row.node));
   json::array devices;
-  for (const DeviceId device : row.devices) devices.emplace_back(std::to_string(device.value));
+  for (const DeviceGrant& one : row.devices) devices.emplace_back(std::to_string(one.id.value));
   out["devices"] = std::move(devices);
+  json::array gpus;
+  for (const DeviceGrant& one : row.devices)
+    gpus.push_back({{"index", one.id.value}, {"granted_mib", one.memory.value}});
+  out["gpus"] = std::move(gpus);
   // Of no use once it is over: the number may belong to another process by then.
   const bool has_process = row.pid != 0 && row.state == TaskState::kRunning;
   out["pid"] = has_process ? json::value(row.pid) : json::value();
@@ -168,6 +174,12 @@ json::object task_to_json(const TaskRow& row, const TaskPlace& place, const Node
   put_outcome(row, out);
   out["cpu_seconds"] = ended ? seconds_to_json(row.outcome.cpu_time) : json::value();
   out["peak_memory_mib"] = ended ? json::value(row.outcome.peak_memory.value) : json::value();
+  const bool measured = ended && row.outcome.device_measured;
+  out["gpu_peak_mib"] = measured ? json::value(row.outcome.device_memory.value) : json::value();
+  out["gpu_utilization"] =
+      measured ? json::value(static_cast<double>(row.outcome.device_share.value) / 1000)
+               : json::value();
+  out["oom_retries"] = row.oom_retries;
   out["stdout"] = text_or_null(place.stdout_path);
   out["stderr"] = text_or_null(place.stderr_path);
   return out;

@@ -19,6 +19,7 @@ namespace tutti {
 struct Peer {
   std::string user;
   std::string home;
+  std::int64_t pid = 0;  // zero: not known
 };
 
 // A whole request, as routes see it. No socket is behind it, so that routes are tested and fuzzed

@@ -18,7 +18,7 @@ struct Entry {
   std::uint64_t body_limit;
 };
 
-constexpr std::array<Entry, 17> kEntries = {{
+constexpr std::array<Entry, 24> kEntries = {{
     {{"GET", "/v1/status", "getStatus"}, get_status, 0},
     {{"POST", "/v1/jobs", "submitJobs"}, submit_jobs, 256 * kMiB},
     {{"GET", "/v1/jobs", "listJobs"}, list_jobs, 0},
@@ -35,6 +35,13 @@ constexpr std::array<Entry, 17> kEntries = {{
     {{"GET", "/v1/events", "streamEvents"}, stream_events, 0},
     {{"POST", "/v1/snapshots", "addSnapshot"}, add_snapshot, 256 * kMiB},
     {{"PUT", "/v1/blobs/{sha256}", "putBlob"}, put_blob, 256 * kMiB},
+    {{"POST", "/v1/leases", "holdLease"}, hold_lease, kMiB},
+    {{"DELETE", "/v1/leases/{id}", "releaseLease"}, release_lease, kMiB},
+    {{"GET", "/v1/gpus", "getGpus"}, get_gpus, 0},
+    {{"GET", "/v1/profiles", "listProfiles"}, list_profiles, 0},
+    {{"POST", "/v1/profiles", "importProfiles"}, import_profiles, 16 * kMiB},
+    {{"GET", "/v1/profiles/{kind}", "getProfile"}, get_profile, 0},
+    {{"DELETE", "/v1/profiles/{kind}", "forgetProfile"}, forget_profile, kMiB},
     {{"POST", "/v1/daemon/stop", "stopDaemon"}, stop_daemon, kMiB},
 }};
 

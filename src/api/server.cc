@@ -150,11 +150,11 @@ Result<void> Server::State::listen_tcp() {
 }
 
 Peer Server::State::peer_of(stream_protocol::socket& socket) {
-  const auto uid = peer_uid(socket.native_handle());
-  if (!uid) return {};
-  auto known = users.find(*uid);
-  if (known == users.end()) known = users.emplace(*uid, user_of(*uid)).first;
-  return {known->second.name, known->second.home};
+  const auto peer = peer_credentials(socket.native_handle());
+  if (!peer) return {};
+  auto known = users.find(peer->uid);
+  if (known == users.end()) known = users.emplace(peer->uid, user_of(peer->uid)).first;
+  return {known->second.name, known->second.home, peer->pid};
 }
 
 // Without descriptors every further attempt would fail at once: wait until some may be free.
@@ -184,7 +184,7 @@ void Server::State::accept_tcp() {
     if (closing) return;
     if (error) return retry_accept(&State::accept_tcp);
     Session::Setup setup;
-    setup.peer = {owner.name, owner.home};
+    setup.peer = {owner.name, owner.home, 0};
     setup.token = options.token;
     setup.impatient = true;
     serve(tls ? tls_connection(std::move(socket), tls) : tcp_connection(std::move(socket)),

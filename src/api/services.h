@@ -13,6 +13,8 @@
 namespace tutti {
 
 class EventHub;
+class GpuMonitor;
+class LeaseDesk;
 class Snapshots;
 
 // The part of `status` that does not change by the second.
@@ -37,6 +39,8 @@ struct Services {
   EventHub& events;
   Clock& clock;
   Snapshots* snapshots = nullptr;  // null: snapshots are refused
+  LeaseDesk* leases = nullptr;     // null: leases are refused
+  GpuMonitor* gpus = nullptr;      // null: nothing is known of GPUs
   std::string log_folder;
   std::function<StatusFacts()> facts;
   std::function<void()> stop_daemon;

@@ -100,13 +100,13 @@ User user_of(unsigned uid) {
   return {entry.pw_name, entry.pw_dir};
 }
 
-Result<unsigned> peer_uid(int fd) {
+Result<Credentials> peer_credentials(int fd) {
   ucred credentials{};
   socklen_t size = sizeof credentials;
   if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) {
     return io_error("cannot tell who is at the other end of a socket", errno);
   }
-  return static_cast<unsigned>(credentials.uid);
+  return Credentials{static_cast<unsigned>(credentials.uid), credentials.pid};
 }
 
 }  // namespace tutti

@@ -38,6 +38,10 @@ struct User {
 User user_of(unsigned uid);
 
 // The user at the other end of a connected unix socket.
-Result<unsigned> peer_uid(int fd);
+struct Credentials {
+  unsigned uid = 0;
+  std::int64_t pid = 0;
+};
+Result<Credentials> peer_credentials(int fd);
 
 }  // namespace tutti

@@ -14,6 +14,7 @@ struct DaemonArguments {
   std::string token_path;       // file with the token of that listener
   std::string tls_certificate;  // PEM file
   std::string tls_key;          // PEM file
+  std::string emulate_gpus;     // what was said after --emulate-gpus, such as "4xA100-80G"
 };
 
 // The parts of the program that the command line starts but may not depend on.

@@ -196,6 +196,7 @@ std::string ending_text(const JobView& job) {
     return who + " was ended: its time limit of " + format_duration(limit) + " was over";
   }
   if (job.ending == "out_of_memory") return who + " was ended: it used too much memory" + more;
+  if (job.ending == "gpu_out_of_memory") return who + " ran out of GPU memory" + more;
   if (job.ending == "lost") return who + " was lost" + more;
   if (job.ending == "not_started") return who + " could not be started" + more;
   if (job.ending == "signalled")

@@ -13,6 +13,7 @@
 #include <system_error>
 
 #include "base/home.h"
+#include "cli/output/gpus.h"
 #include "cli/output/text.h"
 #include "client/autostart.h"
 #include "core/spec/quantity.h"
@@ -186,6 +187,27 @@ std::vector<Finding> check_daemon(const std::string& home, const Result<StatusVi
                       status->enforcement + (status->enforcement_detail.empty() ? "" : ": ") +
                           status->enforcement_detail});
   return findings;
+}
+
+Finding check_gpus(const Result<GpusView>& gpus) {
+  if (!gpus) return {Level::kWarn, "gpus", gpus.error().message};
+  std::string text = count_types(types_of(gpus->gpus));
+  if (!text.empty() && !gpus->source.empty()) text += ", by " + gpus->source;
+  std::string faults = gpus->trouble;
+  for (const GpuView& gpu : gpus->gpus) {
+    if (gpu.healthy) continue;
+    faults += fmt::format("{}GPU {} gets no work: {}", faults.empty() ? "" : "; ", gpu.index,
+                          gpu.reason.empty() ? "unhealthy" : gpu.reason);
+  }
+  if (!faults.empty()) {
+    return {Level::kFail, "gpus", text.empty() ? faults : text + ": " + faults};
+  }
+  if (!text.empty()) return {Level::kOk, "gpus", text};
+  text = "none found";
+  for (std::size_t i = 0; i < gpus->notes.size(); ++i) {
+    text += (i == 0 ? ": " : "; ") + gpus->notes[i];
+  }
+  return {Level::kOk, "gpus", text};
 }
 
 std::vector<Finding> check_clock(const std::string& home, TimePoint now) {

@@ -6,6 +6,7 @@
 
 #include "base/result.h"
 #include "base/units.h"
+#include "client/gpu_views.h"
 #include "client/views.h"
 
 namespace tutti {
@@ -28,6 +29,8 @@ std::vector<Finding> check_socket(const std::string& home);
 // The daemon as it describes itself, or why it does not answer.
 std::vector<Finding> check_daemon(const std::string& home, const Result<StatusView>& status,
                                   TimePoint now);
+// The GPUs as the running daemon sees them.
+Finding check_gpus(const Result<GpusView>& gpus);
 // The clock: a plausible year, and nothing in the home from the future.
 std::vector<Finding> check_clock(const std::string& home, TimePoint now);
 // Descriptors, a shell, and whether processes outlive the login.

@@ -69,6 +69,38 @@ TEST_F(HealthTest, a_daemon_in_trouble_or_without_real_limits_is_told) {
   EXPECT_EQ(findings[2].level, Level::kWarn);
 }
 
+TEST_F(HealthTest, gpus_are_counted_by_type_and_source) {
+  GpusView view;
+  view.source = "nvml";
+  view.gpus.resize(2);
+  view.gpus[0].type = view.gpus[1].type = "A100-80G";
+  view.gpus[0].emulated = view.gpus[1].emulated = true;
+  EXPECT_EQ(check_gpus(view).level, Level::kOk);
+  EXPECT_EQ(check_gpus(view).detail, "2 × A100-80G (emulated), by nvml");
+}
+
+TEST_F(HealthTest, a_machine_without_gpus_is_fine_and_says_what_was_looked_for) {
+  GpusView view;
+  EXPECT_EQ(check_gpus(view).detail, "none found");
+  view.notes = {"no NVML", "no ROCm"};
+  EXPECT_EQ(check_gpus(view).level, Level::kOk);
+  EXPECT_EQ(check_gpus(view).detail, "none found: no NVML; no ROCm");
+}
+
+TEST_F(HealthTest, trouble_with_gpus_fails) {
+  GpusView view;
+  view.trouble = "NVML does not answer";
+  EXPECT_EQ(check_gpus(view).level, Level::kFail);
+  EXPECT_EQ(check_gpus(view).detail, "NVML does not answer");
+  view.trouble = "";
+  view.gpus.resize(1);
+  view.gpus[0].type = "T4";
+  view.gpus[0].healthy = false;
+  view.gpus[0].reason = "fell off the bus";
+  EXPECT_EQ(check_gpus(view).level, Level::kFail);
+  EXPECT_EQ(check_gpus(view).detail, "1 × T4: GPU 0 gets no work: fell off the bus");
+}
+
 TEST_F(HealthTest, a_clock_that_was_set_back_is_noticed) {
   std::ofstream(home_ + "/file") << "x";
   EXPECT_EQ(check_clock(home_, TimePoint(1))[0].level, Level::kFail);

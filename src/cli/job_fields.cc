@@ -19,10 +19,14 @@ struct TextField {
   std::string_view field;
 };
 constexpr TextField kTextFields[] = {
-    {"name", "name"},   {"project", "project"}, {"kind", "kind"},       {"cpus", "cpus"},
-    {"mem", "mem"},     {"gpus", "gpus"},       {"gpu-mem", "gpu_mem"}, {"time", "time"},
-    {"grace", "grace"}, {"backoff", "backoff"}, {"array", "array"},     {"output", "output"},
-    {"error", "error"},
+    {"name", "name"},       {"project", "project"},
+    {"kind", "kind"},       {"cpus", "cpus"},
+    {"mem", "mem"},         {"gpus", "gpus"},
+    {"gpu-mem", "gpu_mem"}, {"time", "time"},
+    {"grace", "grace"},     {"backoff", "backoff"},
+    {"array", "array"},     {"output", "output"},
+    {"error", "error"},     {"gpu-util", "gpu_util"},
+    {"share", "share"},     {"gpu-policy", "gpu_policy"},
 };
 
 Result<void> apply_numbers(const Arguments& arguments, json::object& job) {
@@ -70,6 +74,7 @@ Result<void> apply_job_options(const Arguments& arguments, json::object& job) {
     if (!arguments.has(field.option)) continue;
     job[field.field] = text_to_json(arguments.value(field.option));
   }
+  if (arguments.has("exclusive")) job["share"] = "never";
   if (auto applied = apply_numbers(arguments, job); !applied) return applied;
   if (arguments.has("after")) job["after"] = dependencies_of(arguments);
   if (arguments.has("label")) {

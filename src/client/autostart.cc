@@ -76,6 +76,14 @@ Error gave_up(const Endpoint& endpoint, std::string_view how) {
                                                             : "; its log ends:\n" + tail)};
 }
 
+// Whether the daemon that took the home's lock last is alive. The lock itself is not tried: that
+// could turn away a daemon that is just starting.
+bool another_daemon_lives(const std::string& home) {
+  std::ifstream lock(home + "/run/daemon.lock");
+  pid_t owner = 0;
+  return lock >> owner && owner > 0 && (::kill(owner, 0) == 0 || errno == EPERM);
+}
+
 }  // namespace
 
 Result<void> start_daemon(const Endpoint& endpoint, const std::string& program,
@@ -84,20 +92,20 @@ Result<void> start_daemon(const Endpoint& endpoint, const std::string& program,
   if (!child) return child.error();
   const auto deadline = std::chrono::steady_clock::now() + kPatience;
   bool gone = false;
+  bool last_try = false;
   for (int pause_ms = 2;; pause_ms = std::min(pause_ms * 2, 50)) {
     if (auto fd = connect_to(endpoint)) return {};
+    if (last_try) return gave_up(endpoint, "ended at once");
     // When two verbs start a daemon at once, one of the two ends: the other's socket is as good,
     // but may need a moment.
-    if (gone) return gave_up(endpoint, "ended at once");
+    last_try = gone && !another_daemon_lives(endpoint.home);
+    if (last_try) continue;
     if (std::chrono::steady_clock::now() > deadline) {
       return gave_up(endpoint, "was started but does not answer");
     }
     ::poll(nullptr, 0, pause_ms);
     int status = 0;
-    if (::waitpid(*child, &status, WNOHANG) == *child) {
-      gone = true;
-      ::poll(nullptr, 0, 100);
-    }
+    gone = gone || ::waitpid(*child, &status, WNOHANG) == *child;
   }
 }
 

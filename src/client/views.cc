@@ -2,63 +2,17 @@
 
 #include <boost/json.hpp>
 
-#include "wire/text_json.h"
+#include "client/answer_fields.h"
 
 namespace tutti {
 namespace {
 
 namespace json = boost::json;
 
-const json::value* find(const json::value& value, std::string_view key) {
-  const auto* object = value.if_object();
-  return object == nullptr ? nullptr : object->if_contains(key);
-}
-
-std::int64_t number_at(const json::value& value, std::string_view key) {
-  return integer_at(value, key).value_or(0);
-}
-
-std::uint64_t count_at(const json::value& value, std::string_view key) {
-  return static_cast<std::uint64_t>(std::max<std::int64_t>(0, number_at(value, key)));
-}
-
-double real_at(const json::value& value, std::string_view key) {
-  const auto* found = find(value, key);
-  return found != nullptr && found->is_number() ? found->to_number<double>() : 0;
-}
-
-bool truth_at(const json::value& value, std::string_view key) {
-  const auto* found = find(value, key);
-  return found != nullptr && found->is_bool() && found->as_bool();
-}
-
-TimePoint time_at(const json::value& value, std::string_view key) {
-  const auto* found = find(value, key);
-  if (found == nullptr || !found->is_string()) return {};
-  auto time = parse_iso_time(std::string_view(found->as_string()));
-  return time ? *time : TimePoint();
-}
-
 std::optional<int> code_at(const json::value& value, std::string_view key) {
   const auto code = integer_at(value, key);
   if (!code) return std::nullopt;
   return static_cast<int>(*code);
-}
-
-std::vector<std::string> texts_at(const json::value& value, std::string_view key) {
-  std::vector<std::string> out;
-  const auto* found = find(value, key);
-  if (found == nullptr || !found->is_array()) return out;
-  for (const auto& element : found->as_array()) {
-    if (element.is_object() && find(element, "text") != nullptr) {
-      out.push_back(text_at(element, "text"));
-    } else if (auto text = text_from_json(element, key)) {
-      out.push_back(*text);
-    } else {
-      out.push_back(json::serialize(element));
-    }
-  }
-  return out;
 }
 
 CountsView counts_view(const json::value& value) {
@@ -75,29 +29,13 @@ template <typename View>
 std::vector<View> views(const json::value& answer, std::string_view key,
                         View (*view)(const json::value&)) {
   std::vector<View> out;
-  const auto* found = find(answer, key);
-  if (found == nullptr || !found->is_array()) return out;
-  for (const auto& element : found->as_array()) out.push_back(view(element));
+  const auto* found = array_at(answer, key);
+  if (found == nullptr) return out;
+  for (const auto& element : *found) out.push_back(view(element));
   return out;
 }
 
 }  // namespace
-
-std::optional<std::int64_t> integer_at(const json::value& value, std::string_view key) {
-  const auto* found = find(value, key);
-  if (found == nullptr || !found->is_number()) return std::nullopt;
-  boost::system::error_code failure;
-  const auto number = found->to_number<std::int64_t>(failure);
-  if (failure) return std::nullopt;
-  return number;
-}
-
-std::string text_at(const json::value& value, std::string_view key) {
-  const auto* found = find(value, key);
-  if (found == nullptr) return {};
-  auto text = text_from_json(*found, key);
-  return text ? *text : std::string();
-}
 
 JobView job_view(const json::value& value) {
   JobView job;
@@ -111,7 +49,7 @@ JobView job_view(const json::value& value) {
   job.shape = text_at(value, "shape");
   job.priority = number_at(value, "priority");
   job.tasks = count_at(value, "tasks");
-  if (const auto* counts = find(value, "counts")) job.counts = counts_view(*counts);
+  if (const auto* counts = field_at(value, "counts")) job.counts = counts_view(*counts);
   job.max_parallel = count_at(value, "max_parallel");
   job.cpus = real_at(value, "cpus");
   job.memory_mib = number_at(value, "memory_mib");
@@ -127,7 +65,7 @@ JobView job_view(const json::value& value) {
   job.message = text_at(value, "message");
   job.node = text_at(value, "node");
   job.attempt = number_at(value, "attempt");
-  if (const auto* spec = find(value, "spec")) job.workdir = text_at(*spec, "workdir");
+  if (const auto* spec = field_at(value, "spec")) job.workdir = text_at(*spec, "workdir");
   return job;
 }
 
@@ -149,6 +87,14 @@ TaskView task_view(const json::value& value) {
   task.message = text_at(value, "message");
   task.cpu_seconds = real_at(value, "cpu_seconds");
   task.peak_memory_mib = number_at(value, "peak_memory_mib");
+  if (const auto* gpus = array_at(value, "gpus")) {
+    for (const auto& gpu : *gpus) {
+      task.gpus.push_back({number_at(gpu, "index"), number_at(gpu, "granted_mib")});
+    }
+  }
+  task.gpu_peak_mib = number_at(value, "gpu_peak_mib");
+  task.gpu_utilization = fraction_at(value, "gpu_utilization");
+  task.oom_retries = count_at(value, "oom_retries");
   task.stdout_path = text_at(value, "stdout");
   task.stderr_path = text_at(value, "stderr");
   return task;
@@ -164,8 +110,11 @@ NodeView node_view(const json::value& value) {
   node.memory_mib = number_at(value, "memory_mib");
   node.free_memory_mib = number_at(value, "free_memory_mib");
   node.labels = texts_at(value, "labels");
-  const auto* devices = find(value, "devices");
-  if (devices != nullptr && devices->is_array()) node.devices = devices->as_array().size();
+  if (const auto* devices = array_at(value, "devices")) {
+    for (const auto& device : *devices) {
+      node.devices.push_back({text_at(device, "type"), truth_at(device, "emulated")});
+    }
+  }
   return node;
 }
 
@@ -176,7 +125,7 @@ ExplanationView explanation_view(const json::value& value) {
   explanation.state = text_at(value, "state");
   explanation.reasons = texts_at(value, "reasons");
   explanation.remedies = texts_at(value, "remedies");
-  if (const auto* start = find(value, "expected_start")) {
+  if (const auto* start = field_at(value, "expected_start")) {
     explanation.p50 = time_at(*start, "p50");
     explanation.p90 = time_at(*start, "p90");
     explanation.basis = text_at(*start, "basis");
@@ -193,14 +142,14 @@ StatusView status_view(const json::value& value) {
   status.home = text_at(value, "home");
   status.started_at = time_at(value, "started_at");
   status.slots = real_at(value, "slots");
-  if (const auto* tasks = find(value, "tasks")) {
+  if (const auto* tasks = field_at(value, "tasks")) {
     status.queued = count_at(*tasks, "queued");
     status.starting = count_at(*tasks, "starting");
     status.running = count_at(*tasks, "running");
   }
   status.trouble = text_at(value, "trouble");
-  if (const auto* jobs = find(value, "jobs")) status.jobs = counts_view(*jobs);
-  if (const auto* enforcement = find(value, "enforcement")) {
+  if (const auto* jobs = field_at(value, "jobs")) status.jobs = counts_view(*jobs);
+  if (const auto* enforcement = field_at(value, "enforcement")) {
     status.enforcement = text_at(*enforcement, "mode");
     status.enforcement_detail = text_at(*enforcement, "detail");
     status.limits_memory = truth_at(*enforcement, "memory");

@@ -63,6 +63,12 @@ struct JobView {
   }
 };
 
+// A GPU that a task was granted, and how much of its memory.
+struct GrantView {
+  std::int64_t index = 0;
+  std::int64_t granted_mib = 0;  // 0: not told
+};
+
 struct TaskView {
   std::int64_t label = 0;
   std::optional<std::int64_t> line;
@@ -80,8 +86,19 @@ struct TaskView {
   std::string message;
   double cpu_seconds = 0;
   std::int64_t peak_memory_mib = 0;
+  std::vector<GrantView> gpus;
+  std::int64_t gpu_peak_mib = 0;  // 0: not measured
+  std::optional<double> gpu_utilization;
+  std::uint64_t oom_retries = 0;  // runs after it ran out of GPU memory
   std::string stdout_path;
   std::string stderr_path;
+};
+
+// What a GPU is, wherever only that matters.
+struct DeviceTypeView {
+  std::string type;
+  bool emulated = false;
+  bool operator==(const DeviceTypeView&) const = default;
 };
 
 struct NodeView {
@@ -93,7 +110,7 @@ struct NodeView {
   std::int64_t memory_mib = 0;
   std::int64_t free_memory_mib = 0;
   std::vector<std::string> labels;
-  std::uint64_t devices = 0;
+  std::vector<DeviceTypeView> devices;
 };
 
 struct ExplanationView {

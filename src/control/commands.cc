@@ -89,6 +89,43 @@ void Controller::set_node_state(std::string node, Node::State state, std::string
                 std::move(reply));
 }
 
+void Controller::device_holders(Reply<DeviceHolders> reply) {
+  post([this, reply = std::move(reply)] {
+    DeviceHolders held{.nodes = ledger_.nodes()};
+    for (const auto& [task, attempt] : ledger_.active()) {
+      if (attempt.allocation.devices.empty()) continue;
+      const Job& job = *ledger_.find_job(task.job);
+      const GroupKey& key = ledger_.group(job.group).key;
+      held.holders.push_back({attempt.id, job.tasks.label(task.index), job.lease, key.account.user,
+                              key.kind, attempt.allocation, attempt.pid});
+    }
+    std::sort(held.holders.begin(), held.holders.end(),
+              [](const DeviceHolder& a, const DeviceHolder& b) { return a.attempt < b.attempt; });
+    reply(std::move(held));
+  });
+}
+
+void Controller::profiles(Reply<Profiles> reply) {
+  post([this, reply = std::move(reply)] {
+    reply(Profiles(ledger_.profiles().begin(), ledger_.profiles().end()));
+  });
+}
+
+void Controller::set_profiles(std::vector<std::pair<std::string, std::optional<Profile>>> profiles,
+                              Reply<Changed> reply) {
+  command<Changed>(
+      [this, profiles = std::move(profiles)]() -> Result<Changed> {
+        for (const auto& [kind, profile] : profiles) {
+          if (!profile && ledger_.profile(kind) == nullptr)
+            return not_found(fmt::format(
+                "nothing is known of kind '{}'; `tutti profile ls` lists the kinds", kind));
+        }
+        for (const auto& [kind, profile] : profiles) record(ProfileChanged{kind, profile});
+        return Changed{profiles.size(), {}};
+      },
+      std::move(reply));
+}
+
 // ---- submit
 // --------------------------------------------------------------------------------------
 
@@ -96,6 +133,8 @@ Result<void> Controller::check(JobSpec& spec) const {
   fill_defaults(spec);
   if (const Result<void> valid = validate(spec); !valid) return valid.error();
   if (const std::string why = impossible(ledger_, spec.request); !why.empty())
+    return invalid_input(why);
+  if (const std::string why = impossible_kind(ledger_, spec.request, spec.kind); !why.empty())
     return invalid_input(why);
   return {};
 }

@@ -33,7 +33,13 @@ Controller::Controller(Store& store, Executor& executor, Clock& clock, Publisher
 
 Result<void> Controller::start() {
   now_ = clock_.now();
-  return reload();
+  if (const Result<void> loaded = reload(); !loaded) return loaded;
+  // Nobody is connected any more who could be told of a grant.
+  for (const auto& [id, job] : ledger_.jobs()) {
+    if (job.lease && job.counts.active() == 0)
+      post([this, lease = id] { cancel_one({lease, {}}); });
+  }
+  return {};
 }
 
 Result<void> Controller::reload() {
@@ -50,9 +56,17 @@ Result<void> Controller::reload() {
   for (const Recovered::UnfinishedJob& job : recovered->jobs)
     ledger_.restore_job(job.row, job.facts, job.tasks);
 
-  std::vector<AttemptId> known;
-  for (const auto& [task, attempt] : ledger_.active()) known.push_back(attempt.id);
-  std::sort(known.begin(), known.end());
+  Known known{.nodes = ledger_.nodes()};
+  for (const auto& [task, attempt] : ledger_.active()) {
+    known.attempts.push_back({.id = attempt.id,
+                              .allocation = attempt.allocation,
+                              .lease = ledger_.find_job(task.job)->lease,
+                              .started_at = attempt.started_at,
+                              .pid = attempt.pid,
+                              .pid_birth = attempt.pid_birth});
+  }
+  std::sort(known.attempts.begin(), known.attempts.end(),
+            [](const KnownAttempt& a, const KnownAttempt& b) { return a.id < b.id; });
   return executor_.attach(known, *this);
 }
 
@@ -182,11 +196,7 @@ void Controller::take_one(const NodeChanged& changed) {
     after.free_memory = before.free_memory;
     after.state = before.state;
     after.state_reason = before.state_reason;
-    for (std::size_t i = 0; i < after.devices.size() && i < before.devices.size(); ++i) {
-      after.devices[i].reserved_memory = before.devices[i].reserved_memory;
-      after.devices[i].reserved_share = before.devices[i].reserved_share;
-      after.devices[i].holders = before.devices[i].holders;
-    }
+    carry_over_devices(before.devices, after.devices);
     if (before == after) return;
     record(NodeChanged{after});
     return;
@@ -198,6 +208,34 @@ void Controller::take_one(const NodeStateChanged& changed) {
   const Node* node = ledger_.find_node(changed.node);
   if (node != nullptr && (node->state != changed.state || node->state_reason != changed.reason))
     record(changed);
+}
+
+// An attempt may use more of a device than it was granted as long as that hurts nobody: then more
+// is reserved for it. If it leaves its neighbours less than they were granted, it has to go, and
+// comes back with a larger request.
+void Controller::take_one(const AttemptMeasured& measured) {
+  const ActiveAttempt* attempt = ledger_.find_active(measured.attempt.task);
+  if (attempt == nullptr || attempt->id != measured.attempt) return;
+  const auto& grants = attempt->allocation.devices;
+  const auto grant = std::find_if(grants.begin(), grants.end(), [&](const DeviceGrant& one) {
+    return one.id == measured.device;
+  });
+  if (grant == grants.end() || measured.memory <= grant->memory) return;
+  const MiB granted = grant->memory;
+  const NodeId node = attempt->allocation.node;
+  record(measured);
+  const Device& device = ledger_.find_node(node)->devices.at(measured.device.value);
+  const std::string message = "uses " + std::to_string(measured.memory.value) + " MiB of GPU " +
+                              std::to_string(measured.device.value) + ", but was granted " +
+                              std::to_string(granted.value) + " MiB";
+  effects_.emplace_back(WarnAttempt{measured.attempt, node, message});
+  const bool crowded =
+      device.holders > 1 && device.reserved_memory + device.foreign > device.memory;
+  if (!crowded || attempt->stop_cause != Ending::kExited ||
+      ledger_.find_job(measured.attempt.task.job)->lease)
+    return;
+  record(StopOrdered{measured.attempt, Ending::kDeviceOutOfMemory});
+  effects_.emplace_back(StopAttempt{measured.attempt, node, Ending::kDeviceOutOfMemory});
 }
 
 void Controller::take_one(const Inventory& inventory) {
@@ -276,8 +314,11 @@ void Controller::order_start(const AttemptPlaced& placed) {
     report({AttemptEnded{placed.attempt, {}, now_, outcome, !placed.staged}});
     return;
   }
+  std::vector<Device> devices;
+  for (const DeviceGrant& grant : placed.allocation.devices)
+    devices.push_back(node.devices.at(grant.id.value));
   effects_.emplace_back(StartAttempt{placed.attempt, placed.lane, placed.staged, placed.allocation,
-                                     ready->context, std::move(ready->launch)});
+                                     std::move(devices), ready->context, std::move(ready->launch)});
 }
 
 void Controller::recall(LaneId lane) {
@@ -312,8 +353,12 @@ void Controller::finish_round() {
       TaskRow& row = changes_.tasks[i];
       if (newest.at({row.task, row.attempts}) == i) round_.tasks.push_back(std::move(row));
     }
-    for (const std::string& kind : changes_.kinds)
-      round_.profiles.emplace_back(kind, *ledger_.profile(kind));
+    for (const std::string& kind : changes_.kinds) {
+      const Profile* profile = ledger_.profile(kind);
+      round_.profiles.emplace_back(kind,
+                                   profile != nullptr ? std::optional(*profile) : std::nullopt);
+    }
+    round_.lasting = is_lasting();
     for (const Account& account : changes_.accounts)
       round_.usage.push_back(ledger_.usage().record(account));
     for (const auto& [id, spec] : launches_.submitted()) round_.submitted.emplace_back(id, &spec);
@@ -334,6 +379,22 @@ void Controller::finish_round() {
   launches_.committed();
   round_ = Round();
   changes_ = Changes();
+}
+
+// A lease ends with the machine at the latest, and so does what is on a device. Forgetting them in
+// a power cut forgets nothing that is true afterwards.
+bool Controller::is_lasting() const {
+  const auto passing = [this](const EventBody& body) {
+    const auto is_lease = [this](JobId job) { return ledger_.find_job(job)->lease; };
+    if (const auto* one = std::get_if<JobSubmitted>(&body)) return one->facts.lease;
+    if (const auto* one = std::get_if<AttemptPlaced>(&body)) return is_lease(one->attempt.task.job);
+    if (const auto* one = std::get_if<AttemptStarted>(&body))
+      return is_lease(one->attempt.task.job);
+    if (const auto* one = std::get_if<AttemptEnded>(&body)) return is_lease(one->attempt.task.job);
+    return std::holds_alternative<AttemptMeasured>(body);
+  };
+  return !std::all_of(round_.events.begin(), round_.events.end(),
+                      [&](const Event& event) { return passing(event.body); });
 }
 
 void Controller::fail_round(const Error& error) {

@@ -46,6 +46,10 @@ class Controller : public Front, public ReportSink {
   void status(Reply<Status> reply) override;
   void set_node_state(std::string node, Node::State state, std::string reason,
                       Reply<Node> reply) override;
+  void device_holders(Reply<DeviceHolders> reply) override;
+  void profiles(Reply<Profiles> reply) override;
+  void set_profiles(std::vector<std::pair<std::string, std::optional<Profile>>> profiles,
+                    Reply<Changed> reply) override;
 
  private:
   // Something to do on the controller's thread.
@@ -75,6 +79,7 @@ class Controller : public Front, public ReportSink {
   void take_one(const NodeChanged& changed);
   void take_one(const NodeStateChanged& changed);
   void take_one(const Inventory& inventory);
+  void take_one(const AttemptMeasured& measured);
 
   void schedule();
   void apply_plan(const Plan& plan);
@@ -82,6 +87,7 @@ class Controller : public Front, public ReportSink {
   void order_start(const AttemptPlaced& placed);
   void recall(LaneId lane);
   void finish_round();
+  bool is_lasting() const;
   void fail_round(const Error& error);
 
   Store& store_;

@@ -22,6 +22,7 @@ struct StartAttempt {
   LaneId lane;
   bool staged = false;
   Allocation allocation;
+  std::vector<Device> devices;  // those of the allocation, as the ledger knows them
   std::shared_ptr<const LaunchContext> context;
   Launch launch;
 };
@@ -38,7 +39,29 @@ struct RecallAttempt {
   AttemptId attempt;
   NodeId node;
 };
-using Effect = std::variant<StartAttempt, StopAttempt, RecallAttempt>;
+// Tells whoever the attempt belongs to, if anybody listens. Nothing follows.
+struct WarnAttempt {
+  AttemptId attempt;
+  NodeId node;
+  std::string message;
+};
+using Effect = std::variant<StartAttempt, StopAttempt, RecallAttempt, WarnAttempt>;
+
+// An attempt that the ledger holds active when an executor is attached.
+struct KnownAttempt {
+  AttemptId id;
+  Allocation allocation;
+  bool lease = false;
+  TimePoint started_at;  // zero: not known to have started
+  std::int64_t pid = 0;
+  std::int64_t pid_birth = 0;
+};
+
+// What the ledger holds when an executor is attached.
+struct Known {
+  std::vector<KnownAttempt> attempts;  // active ones on its nodes, by id
+  std::vector<Node> nodes;             // as they were when the last round was written
+};
 
 // What an executor found when it was asked after a restart: see Executor::attach.
 struct Inventory {
@@ -51,7 +74,8 @@ struct Inventory {
 };
 
 // Reports are what executors tell the controller.
-using Report = std::variant<AttemptStarted, AttemptEnded, NodeChanged, NodeStateChanged, Inventory>;
+using Report = std::variant<AttemptStarted, AttemptEnded, NodeChanged, NodeStateChanged, Inventory,
+                            AttemptMeasured>;
 
 // Where adapters put their reports. Safe to call from any thread; never blocks for long.
 class ReportSink {
@@ -68,8 +92,8 @@ class Executor {
   virtual ~Executor() = default;
 
   // Connects to what may still be running from before, and reports NodeChanged for every node and
-  // then one Inventory. `known` are the attempts that the ledger holds active on its nodes.
-  virtual Result<void> attach(std::span<const AttemptId> known, ReportSink& sink) = 0;
+  // then one Inventory.
+  virtual Result<void> attach(const Known& known, ReportSink& sink) = 0;
 
   // Carries out orders, in order. Every StartAttempt is answered by exactly one AttemptEnded, even
   // when it could not be started.

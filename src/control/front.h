@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -10,6 +12,7 @@
 #include "core/model/ids.h"
 #include "core/model/job_spec.h"
 #include "core/model/node.h"
+#include "core/model/profile.h"
 #include "core/plan/reason.h"
 
 namespace tutti {
@@ -50,6 +53,23 @@ struct Status {
   std::string trouble;  // why the last round could not be written; empty: it was
 };
 
+// Somebody who holds devices now.
+struct DeviceHolder {
+  AttemptId attempt;
+  std::int64_t label = 0;  // of its task
+  bool lease = false;
+  std::string user;
+  std::string kind;
+  Allocation allocation;
+  std::int64_t pid = 0;
+};
+struct DeviceHolders {
+  std::vector<Node> nodes;
+  std::vector<DeviceHolder> holders;  // by attempt
+};
+
+using Profiles = std::vector<std::pair<std::string, Profile>>;  // by kind
+
 // What the API can ask of the controller.
 class Front {
  public:
@@ -64,6 +84,11 @@ class Front {
   virtual void status(Reply<Status> reply) = 0;
   virtual void set_node_state(std::string node, Node::State state, std::string reason,
                               Reply<Node> reply) = 0;
+  virtual void device_holders(Reply<DeviceHolders> reply) = 0;
+  virtual void profiles(Reply<Profiles> reply) = 0;
+  // Replaces what is known of kinds; nothing: forgets it. kNotFound for a kind that nobody knows.
+  virtual void set_profiles(std::vector<std::pair<std::string, std::optional<Profile>>> profiles,
+                            Reply<Changed> reply) = 0;
 };
 
 // Port: told what a round changed, after it is on disk. Called on the controller's thread; must not

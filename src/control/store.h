@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -23,8 +24,12 @@ struct Round {
   std::vector<std::pair<JobId, const JobSpec*>> submitted;
   std::vector<JobRow> jobs;
   std::vector<TaskRow> tasks;
-  std::vector<std::pair<std::string, Profile>> profiles;  // by kind
+  // By kind; nothing: forgotten.
+  std::vector<std::pair<std::string, std::optional<Profile>>> profiles;
   std::vector<UsageRecord> usage;
+  // False: nothing in it outlives this machine (leases), so that it need not be on disk, only in
+  // the system's hands.
+  bool lasting = true;
 };
 
 // Everything needed to build the ledger again.

@@ -17,8 +17,10 @@
 #include "api/server.h"
 #include "base/home.h"
 #include "control/controller.h"
+#include "control/lease_desk.h"
 #include "daemon/home_lock.h"
 #include "daemon/machine.h"
+#include "daemon/machine_gpus.h"
 #include "daemon/steady_clock.h"
 #include "daemon/token.h"
 #include "exec/keeper/enforcement.h"
@@ -27,6 +29,7 @@
 #include "exec/local/snapshot.h"
 #include "store/sqlite_history.h"
 #include "store/sqlite_store.h"
+#include "telemetry/gpu_watcher.h"
 
 namespace tutti {
 namespace {
@@ -66,8 +69,14 @@ class Daemon {
     if (options.memory.value > 0) machine_.memory = options.memory;
   }
 
-  // Its thread reports to the controller, so that it has to end first.
-  ~Daemon() { executor_.reset(); }
+  // Their threads report to the controller, so that they have to end first, and before what they
+  // report through.
+  ~Daemon() {
+    executor_.reset();
+    if (gpus_) gpus_->stop();
+    leases_.reset();
+    gpus_.reset();
+  }
   Daemon(const Daemon&) = delete;
   Daemon& operator=(const Daemon&) = delete;
 
@@ -87,8 +96,14 @@ class Daemon {
                                            .descriptors = descriptors});
     if (!executor) return executor.error();
     executor_ = std::move(*executor);
+    leases_ = std::make_unique<LeaseDesk>(*executor_, clock_);
+    auto found = find_machine_gpus(options_.home, options_.emulate_gpus);
+    if (!found) return found.error();
+    gpus_ = std::make_unique<GpuWatcher>(
+        *leases_, clock_, std::move(found->gpus),
+        GpuWatcher::Options{.node = LocalExecutor::kNode, .emulation = found->emulation});
     enforcement_ = detect_enforcement();
-    controller_ = std::make_unique<Controller>(*store_, *executor_, clock_, events_);
+    controller_ = std::make_unique<Controller>(*store_, *gpus_, clock_, events_);
     if (const Result<void> started = controller_->start(); !started) return started.error();
     // The first round takes what the executor found, so that the API never shows less.
     controller_->step();
@@ -125,6 +140,8 @@ class Daemon {
                                     .events = events_,
                                     .clock = clock_,
                                     .snapshots = &snapshots_,
+                                    .leases = leases_.get(),
+                                    .gpus = gpus_.get(),
                                     .log_folder = options_.home + "/logs",
                                     .facts = [this, started_at] { return facts(started_at); },
                                     .stop_daemon = [] { kill(getpid(), SIGTERM); }});
@@ -156,6 +173,8 @@ class Daemon {
   std::unique_ptr<SqliteStore> store_;
   std::unique_ptr<SqliteHistory> history_;
   std::unique_ptr<LocalExecutor> executor_;
+  std::unique_ptr<LeaseDesk> leases_;
+  std::unique_ptr<GpuWatcher> gpus_;
   std::unique_ptr<Controller> controller_;
   std::unique_ptr<Server> server_;
 };

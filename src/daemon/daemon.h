@@ -15,6 +15,7 @@ struct DaemonOptions {
   std::string token_path;       // file with that listener's token
   std::string tls_certificate;  // PEM file
   std::string tls_key;          // PEM file
+  std::string emulate_gpus;     // such as "4xA100-80G": GPUs that are not there
 };
 
 // The daemon in the foreground: composes store, executor, controller and API, and returns the exit

@@ -21,7 +21,12 @@ Result<void> MemoryStore::commit(const Round& round) {
   for (const Event& event : round.events) keep(event);
   for (const JobRow& row : round.jobs) jobs_[row.id] = row;
   for (const TaskRow& row : round.tasks) tasks_[row.task] = row;
-  for (const auto& [kind, profile] : round.profiles) profiles_[kind] = profile;
+  for (const auto& [kind, profile] : round.profiles) {
+    if (profile)
+      profiles_[kind] = *profile;
+    else
+      profiles_.erase(kind);
+  }
   for (const UsageRecord& record : round.usage) usage_[record.account] = record;
   return {};
 }

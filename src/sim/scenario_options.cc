@@ -73,6 +73,8 @@ std::optional<Result<void>> put_command(SimCommand& command, const ScenarioOptio
     command.exit_code = static_cast<int>(code);
     return parsed;
   }
+  if (key == "gpu-uses") return put(command.gpu_uses, parse_memory(value));
+  if (key == "gpu-load") return put(command.gpu_load, parse_share(value));
   if (key == "ignores-stop") command.ignores_stop = true;
   if (key == "not-started") command.not_started = true;
   if (key == "ignores-stop" || key == "not-started") return Result<void>();
@@ -85,7 +87,11 @@ std::optional<Result<void>> put_request(Request& request, const ScenarioOption& 
   if (key == "mem") return put(request.memory, parse_memory(value));
   if (key == "gpus") return put_gpus(request.devices, value);
   if (key == "gpu-mem") return put(request.devices.memory, parse_memory(value));
-  if (key == "gpu-share") return put(request.devices.share, parse_share(value));
+  if (key == "gpu-util") return put(request.devices.share, parse_share(value));
+  if (key == "exclusive") {
+    request.devices.sharing = Sharing::kNever;
+    return Result<void>();
+  }
   if (key == "labels") {
     request.labels = split(value, ',');
     return Result<void>();

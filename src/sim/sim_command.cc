@@ -13,6 +13,9 @@ std::vector<std::string> SimCommand::argv() const {
   if (fails != 0) words.push_back("fails=" + std::to_string(fails));
   if (ignores_stop) words.emplace_back("ignores-stop");
   if (not_started) words.emplace_back("not-started");
+  if (gpu_uses.value > 0) words.push_back("gpu-uses=" + std::to_string(gpu_uses.value) + "M");
+  if (gpu_load.value > 0)
+    words.push_back("gpu-load=" + std::to_string(static_cast<double>(gpu_load.value) / 1000.0));
   return words;
 }
 
@@ -33,6 +36,14 @@ Result<SimCommand> SimCommand::parse(const std::vector<std::string>& argv) {
       if (!number) return number.error();
       if (key == "exit") command.exit_code = static_cast<int>(*number);
       if (key == "fails") command.fails = *number;
+    } else if (key == "gpu-uses") {
+      const Result<MiB> memory = parse_memory(value);
+      if (!memory) return memory.error();
+      command.gpu_uses = *memory;
+    } else if (key == "gpu-load") {
+      const Result<MilliGpu> share = parse_share(value);
+      if (!share) return share.error();
+      command.gpu_load = *share;
     } else if (key == "ignores-stop" && value.empty()) {
       command.ignores_stop = true;
     } else if (key == "not-started" && value.empty()) {
@@ -46,6 +57,9 @@ Result<SimCommand> SimCommand::parse(const std::vector<std::string>& argv) {
 
 SimRun SimCommand::run_of(AttemptId attempt) const {
   SimRun run{runs, {}, ignores_stop};
+  run.outcome.device_measured = gpu_uses.value > 0;
+  run.outcome.device_memory = gpu_uses;
+  run.outcome.device_share = gpu_load;
   const bool always = fails == 0 && (exit_code != 0 || not_started);
   if (!always && attempt.number > fails) return run;
   run.outcome.exit_code = exit_code != 0 ? exit_code : 1;

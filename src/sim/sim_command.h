@@ -18,7 +18,7 @@ struct SimRun {
 };
 
 // The command line of a simulated job, which says what it will do:
-//   sim runs=100s exit=1 fails=2 ignores-stop
+//   sim runs=100s exit=1 fails=2 ignores-stop gpu-uses=10G gpu-load=0.3
 // `fails` are the attempts that end with `exit` (all, if exit is given without it); `not-started`
 // makes them fail to start at all.
 struct SimCommand {
@@ -27,6 +27,8 @@ struct SimCommand {
   std::uint32_t fails = 0;
   bool ignores_stop = false;
   bool not_started = false;
+  MiB gpu_uses;  // of each device; it runs out of memory when it was granted less
+  MilliGpu gpu_load;
 
   std::vector<std::string> argv() const;
   static Result<SimCommand> parse(const std::vector<std::string>& argv);

@@ -45,7 +45,7 @@ void SimExecutor::set_node(Node node) {
   }
 }
 
-Result<void> SimExecutor::attach(std::span<const AttemptId> /*known*/, ReportSink& sink) {
+Result<void> SimExecutor::attach(const Known& /*known*/, ReportSink& sink) {
   sink_ = &sink;
   // All that is worth telling follows from here.
   reports_.clear();
@@ -152,6 +152,7 @@ void SimExecutor::start(StartAttempt order) {
   ++starts_;
   const TimePoint now = clock_.now();
   SimRun run = behaviour_(order);
+  measure(order.allocation, run.outcome);
   charge(order, 1);
   check_room(order.allocation.node);
   TimePoint end = now + std::max(run.runs, Duration(0));
@@ -165,6 +166,14 @@ void SimExecutor::start(StartAttempt order) {
   running_[id] = {std::move(order), now, run.outcome, run.ignores_stop, false};
   ends_.emplace(end, id);
   if (!never_ran) report(AttemptStarted{id, now, 1});
+}
+
+// What a real executor would see of its devices.
+void SimExecutor::measure(const Allocation& allocation, Outcome& outcome) {
+  if (allocation.devices.empty() || !outcome.device_measured) return;
+  if (outcome.device_memory <= allocation.devices.front().memory) return;
+  outcome.ending = Ending::kDeviceOutOfMemory;
+  outcome.exit_code = 1;
 }
 
 void SimExecutor::end(AttemptId attempt) {
@@ -258,11 +267,9 @@ void SimExecutor::charge(const StartAttempt& order, std::int64_t sign) {
   Use& use = use_[order.allocation.node];
   use.cpus += order.allocation.cpus * sign;
   use.memory += order.allocation.memory * sign;
-  const DeviceRequest& wanted = order.context->request.devices;
-  for (const DeviceId id : order.allocation.devices) {
-    if (wanted.whole()) use.whole[id] += static_cast<std::uint32_t>(sign);
-    use.share[id] += (wanted.whole() ? MilliGpu(1000) : wanted.share) * sign;
-    use.device_memory[id] += wanted.memory * sign;
+  for (const DeviceGrant& grant : order.allocation.devices) {
+    use.share[grant.id] += grant.share * sign;
+    use.device_memory[grant.id] += grant.memory * sign;
   }
 }
 

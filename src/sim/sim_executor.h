@@ -33,7 +33,7 @@ class SimExecutor : public Executor {
   // Adds a node, or changes its size when the name is known.
   void set_node(Node node);
 
-  Result<void> attach(std::span<const AttemptId> known, ReportSink& sink) override;
+  Result<void> attach(const Known& known, ReportSink& sink) override;
   void order(std::vector<Effect> effects) override;
   void journalled(std::span<const AttemptId> ended) override;
 
@@ -74,7 +74,6 @@ class SimExecutor : public Executor {
   struct Use {
     MilliCpu cpus;
     MiB memory;
-    std::map<DeviceId, std::uint32_t> whole;
     std::map<DeviceId, MilliGpu> share;
     std::map<DeviceId, MiB> device_memory;
   };
@@ -82,6 +81,8 @@ class SimExecutor : public Executor {
   void take(StartAttempt order);
   void take(const StopAttempt& order);
   void take(const RecallAttempt& order);
+  void take(const WarnAttempt& /*order*/) {}
+  static void measure(const Allocation& allocation, Outcome& outcome);
   void fill(LaneId lane);
   void start(StartAttempt order);
   void end(AttemptId attempt);

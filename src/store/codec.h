@@ -19,6 +19,9 @@ class FieldWriter {
  public:
   explicit FieldWriter(std::string& out) : out_(out) {}
 
+  // Whether fields that came with this version of the encoding are written: always the newest.
+  bool since(std::uint8_t /*version*/) const { return true; }
+
   void number(std::uint64_t value) {
     while (value >= 0x80) {
       out_.push_back(static_cast<char>(value | 0x80));
@@ -59,7 +62,10 @@ class FieldWriter {
 // false.
 class FieldReader {
  public:
-  explicit FieldReader(std::string_view bytes) : left_(bytes) {}
+  FieldReader(std::string_view bytes, std::uint8_t version) : left_(bytes), version_(version) {}
+
+  // Whether the record has the fields that came with this version of the encoding.
+  bool since(std::uint8_t version) const { return version_ >= version; }
 
   // Whether all was well so far and nothing is left.
   bool complete() const { return !failed_ && left_.empty(); }
@@ -99,6 +105,7 @@ class FieldReader {
   std::uint8_t byte();
 
   std::string_view left_;
+  std::uint8_t version_;
   bool failed_ = false;
 };
 

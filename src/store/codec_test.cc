@@ -9,7 +9,7 @@ namespace {
 
 template <typename Number>
 std::pair<Number, bool> read_number(std::string_view bytes) {
-  FieldReader reader(bytes);
+  FieldReader reader(bytes, 1);
   Number value = 0;
   reader.number(value);
   return {value, reader.complete()};
@@ -44,11 +44,11 @@ TEST(Codec, a_number_that_overflows_is_refused) {
 TEST(Codec, a_length_beyond_the_bytes_is_refused_before_anything_is_allocated) {
   const std::string_view lie("\xff\xff\xff\xff\xff\xff\xff\x7f", 8);
   std::string text;
-  FieldReader as_text(lie);
+  FieldReader as_text(lie, 1);
   as_text.text(text);
   EXPECT_TRUE(as_text.failed());
   std::vector<std::string> items;
-  FieldReader as_list(lie);
+  FieldReader as_list(lie, 1);
   as_list.list(items, [&](std::string& item) { as_list.text(item); });
   EXPECT_TRUE(as_list.failed());
   EXPECT_TRUE(items.empty());
@@ -57,17 +57,17 @@ TEST(Codec, a_length_beyond_the_bytes_is_refused_before_anything_is_allocated) {
 TEST(Codec, flags_and_choices_out_of_range_are_refused) {
   enum class Colour : std::uint8_t { kRed, kBlue };
   bool flag = false;
-  FieldReader two("\x02");
+  FieldReader two("\x02", 1);
   two.flag(flag);
   EXPECT_TRUE(two.failed());
   Colour colour = Colour::kRed;
-  FieldReader again("\x02");
+  FieldReader again("\x02", 1);
   again.choice(colour, Colour::kBlue);
   EXPECT_TRUE(again.failed());
 }
 
 TEST(Codec, bytes_left_over_are_noticed) {
-  FieldReader reader("\x01\x01");
+  FieldReader reader("\x01\x01", 1);
   bool flag = false;
   reader.flag(flag);
   EXPECT_FALSE(reader.failed());

@@ -25,8 +25,12 @@ void attempt_event_fields(auto& codec, auto& body) {
   } else if constexpr (is<AttemptStarted, Body>) {
     codec.number(body.started_at);
     codec.number(body.pid);
+    if (codec.since(2)) codec.number(body.pid_birth);
   } else if constexpr (is<StopOrdered, Body>) {
-    codec.choice(body.cause, Ending::kPreempted);
+    codec.choice(body.cause, kLastEnding);
+  } else if constexpr (is<AttemptMeasured, Body>) {
+    codec.number(body.device);
+    codec.number(body.memory);
   } else {
     static_assert(is<AttemptEnded, Body>);
     codec.number(body.started_at);
@@ -34,6 +38,19 @@ void attempt_event_fields(auto& codec, auto& body) {
     fields(codec, body.outcome);
     codec.flag(body.released);
   }
+}
+
+void profile_changed_fields(FieldWriter& writer, const ProfileChanged& body) {
+  writer.text(body.kind);
+  writer.flag(body.profile.has_value());
+  if (body.profile) write_profile(writer, *body.profile);
+}
+
+void profile_changed_fields(FieldReader& reader, ProfileChanged& body) {
+  bool known = false;
+  reader.text(body.kind);
+  reader.flag(known);
+  if (known) read_profile(reader, body.profile.emplace());
 }
 
 void event_fields(auto& codec, auto& body) {
@@ -48,6 +65,8 @@ void event_fields(auto& codec, auto& body) {
     codec.number(body.node);
     codec.choice(body.state, Node::State::kDown);
     codec.text(body.reason);
+  } else if constexpr (is<ProfileChanged, Body>) {
+    profile_changed_fields(codec, body);
   } else {
     attempt_event_fields(codec, body);
   }
@@ -90,7 +109,7 @@ Result<Event> decode(const EncodedEvent& encoded) {
                                               std::to_string(kEventVersion) + ": upgrade tutti"};
 
   Event event{TimePoint(encoded.at), blank_body(encoded.kind, std::make_index_sequence<kKinds>())};
-  FieldReader reader(encoded.body.substr(1));
+  FieldReader reader(encoded.body.substr(1), version);
   std::visit([&](auto& body) { event_fields(reader, body); }, event.body);
   if (!reader.complete())
     return corrupt_event(std::string("malformed ") + event_name(event.body) + " event");

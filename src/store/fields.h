@@ -1,6 +1,8 @@
 #pragma once
 
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "control/store.h"
 #include "core/lifecycle/event.h"
@@ -41,6 +43,10 @@ void rare_fields(auto& codec, auto& request) {
   codec.text(request.devices.type);
   codec.number(request.devices.memory);
   codec.number(request.devices.share);
+  if (codec.since(2)) {
+    codec.choice(request.devices.sharing, Sharing::kNever);
+    codec.choice(request.devices.packing, Packing::kSpread);
+  }
   codec.list(request.labels, [&](auto& label) { codec.text(label); });
 }
 
@@ -73,10 +79,16 @@ void fields(auto& codec,
   codec.number(facts.retry.max);
   codec.number(facts.retry.backoff);
   dependency_fields(codec, facts.after);
+  if (codec.since(2)) codec.flag(facts.lease);
 }
 
 void device_list_fields(auto& codec, auto& devices) {
-  codec.list(devices, [&](auto& device) { codec.number(device); });
+  codec.list(devices, [&](auto& grant) {
+    codec.number(grant.id);
+    if (!codec.since(2)) return;
+    codec.number(grant.memory);
+    codec.number(grant.share);
+  });
 }
 
 void fields(auto& codec, auto& allocation) requires
@@ -85,16 +97,22 @@ void fields(auto& codec, auto& allocation) requires
   codec.number(allocation.cpus);
   codec.number(allocation.memory);
   device_list_fields(codec, allocation.devices);
+  if (codec.since(2)) codec.flag(allocation.measuring);
 }
 
 void fields(auto& codec, auto& outcome) requires
     std::is_same_v<std::remove_cvref_t<decltype(outcome)>, Outcome> {
-  codec.choice(outcome.ending, Ending::kPreempted);
+  codec.choice(outcome.ending, kLastEnding);
   codec.number(outcome.exit_code);
   codec.number(outcome.signal);
   codec.number(outcome.cpu_time);
   codec.number(outcome.peak_memory);
   codec.text(outcome.message);
+  if (!codec.since(2)) return;
+  codec.flag(outcome.device_measured);
+  codec.number(outcome.device_memory);
+  codec.number(outcome.device_share);
+  codec.flag(outcome.preallocates);
 }
 
 // A node's size. What is free of it follows from the attempts that run, and is not stored.
@@ -112,9 +130,62 @@ void fields(auto& codec,
     codec.text(device.uuid);
     codec.number(device.memory);
     codec.flag(device.healthy);
+    if (!codec.since(2)) return;
+    codec.text(device.trouble);
+    codec.text(device.name);
+    codec.flag(device.amd);
+    codec.text(device.emulation);
+    codec.number(device.foreign);
   });
   codec.list(node.labels, [&](auto& label) { codec.text(label); });
   codec.flag(node.keeps_backlog);
+}
+
+// A histogram is mostly empty: positions and values of what is not.
+struct Bucket {
+  std::uint32_t position = 0;
+  std::uint32_t value = 0;
+};
+
+void profile_fields(auto& codec, auto& content, auto& buckets) {
+  codec.number(content.samples);
+  codec.number(content.recent_mean);
+  codec.number(content.peak_memory);
+  codec.list(buckets, [&](auto& bucket) {
+    codec.number(bucket.position);
+    codec.number(bucket.value);
+  });
+  if (!codec.since(2)) return;
+  codec.list(content.devices, [&](auto& device) {
+    codec.text(device.type);
+    codec.number(device.samples);
+    codec.list(device.peaks, [&](auto& peak) { codec.number(peak); });
+    codec.number(device.share);
+    codec.number(device.floor);
+    codec.flag(device.preallocates);
+  });
+}
+
+inline void write_profile(FieldWriter& writer, const Profile& profile) {
+  const Profile::Content content = profile.content();
+  std::vector<Bucket> buckets;
+  for (std::uint32_t i = 0; i < Profile::kBuckets; ++i)
+    if (content.buckets[i] != 0) buckets.push_back({i, content.buckets[i]});
+  profile_fields(writer, content, std::as_const(buckets));
+}
+
+inline void read_profile(FieldReader& reader, Profile& profile) {
+  Profile::Content content;
+  std::vector<Bucket> buckets;
+  profile_fields(reader, content, buckets);
+  std::uint32_t next = 0;  // ascending and not empty: a profile has one encoding
+  for (const Bucket& bucket : buckets) {
+    if (bucket.position >= Profile::kBuckets || bucket.position < next || bucket.value == 0)
+      return reader.fail();
+    next = bucket.position + 1;
+    content.buckets[bucket.position] = bucket.value;
+  }
+  profile = Profile::of(content);
 }
 
 }  // namespace tutti

@@ -42,7 +42,8 @@ JobSpec sample_spec() {
   spec.tasks = {TaskSet::Shape::kArray, 100, 1, 2, 4};
   spec.request.cpus = MilliCpu(2000);
   spec.request.memory = MiB(512);
-  spec.request.devices = {2, "A100-80G", MiB(20480), MilliGpu(500)};
+  spec.request.devices = {
+      2, "A100-80G", MiB(20480), MilliGpu(500), Sharing::kNever, Packing::kSpread};
   spec.request.labels = {"fast"};
   spec.request.limit_memory = true;
   spec.priority = -5;
@@ -53,11 +54,16 @@ JobSpec sample_spec() {
   spec.stdout_pattern = "%j.out";
   spec.stderr_pattern = "%j.err";
   spec.snapshot = "5e1f";
+  spec.lease = true;
+  spec.holder_pid = 99;
+  spec.holder_birth = 12345;
   return spec;
 }
 
 Outcome sample_outcome() {
-  return {Ending::kTimeout, 3, 15, milliseconds(1500), MiB(64), "time limit of 1m"};
+  return {
+      Ending::kTimeout,  3, 15, milliseconds(1500), MiB(64), true, MiB(9000), MilliGpu(410), true,
+      "time limit of 1m"};
 }
 
 Node sample_node() {
@@ -68,28 +74,50 @@ Node sample_node() {
   node.state_reason = "update";
   node.cpus = node.free_cpus = MilliCpu(8000);
   node.memory = node.free_memory = MiB(64000);
-  node.devices.push_back(
-      {.id = DeviceId(0), .type = "A100-80G", .uuid = "GPU-1", .memory = MiB(81920)});
+  node.devices.push_back({.id = DeviceId(0),
+                          .type = "A100-80G",
+                          .uuid = "GPU-1",
+                          .memory = MiB(81920),
+                          .healthy = false,
+                          .trouble = "3 ECC errors",
+                          .name = "NVIDIA A100",
+                          .emulation = "/run/gpus",
+                          .foreign = MiB(700)});
   node.labels = {"fast", "ssd"};
   node.keeps_backlog = true;
   return node;
+}
+
+Profile sample_profile() {
+  Profile profile;
+  profile.add(seconds(3), MiB(100));
+  profile.add_device("A100-80G", MiB(9000), MilliGpu(410), true);
+  profile.raise_device("A100-80G", MiB(9500));
+  return profile;
 }
 
 // One of each kind, in the order of EventBody, with a different value in every field.
 std::vector<Event> sample_events() {
   const AttemptId attempt{{JobId(17), 300}, 2};
   const TimePoint at(1700000000000000);
-  const Allocation allocation{NodeId(1), MilliCpu(2000), MiB(512), {DeviceId(0), DeviceId(3)}};
+  const Allocation allocation{
+      NodeId(1),
+      MilliCpu(2000),
+      MiB(512),
+      {{DeviceId(0), MiB(9600), MilliGpu(400)}, {DeviceId(3), MiB(81920), MilliGpu(1000)}},
+      true};
   return {
       {at, JobSubmitted{facts_of(JobId(17), sample_spec())}},
       {at, CancelRequested{JobId(17), {1, 200}}},
       {at, RetryRequested{JobId(17), {}}},
       {at, AttemptPlaced{attempt, LaneId(9), true, allocation}},
-      {at, AttemptStarted{attempt, at + seconds(1), 4711}},
+      {at, AttemptStarted{attempt, at + seconds(1), 4711, 12345}},
       {at, StopOrdered{attempt, Ending::kTimeout}},
       {at, AttemptEnded{attempt, at + seconds(1), at + seconds(2), sample_outcome(), true}},
       {at, NodeChanged{sample_node()}},
       {at, NodeStateChanged{NodeId(1), Node::State::kDown, "gone"}},
+      {at, AttemptMeasured{attempt, DeviceId(3), MiB(12000)}},
+      {at, ProfileChanged{"train", sample_profile()}},
   };
 }
 
@@ -98,15 +126,18 @@ TaskRow sample_task() {
           .state = TaskState::kFailed,
           .attempts = 2,
           .retries_used = 1,
+          .oom_retries = 3,
           .not_before = TimePoint(5),
           .node = NodeId(1),
           .lane = LaneId(9),
           .staged = true,
-          .devices = {DeviceId(3)},
+          .devices = {{DeviceId(3), MiB(9600), MilliGpu(400)}},
+          .measuring = true,
           .placed_at = TimePoint(6),
           .started_at = TimePoint(7),
           .ended_at = TimePoint(8),
           .pid = 4711,
+          .pid_birth = 12345,
           .stop_cause = Ending::kTimeout,
           .outcome = sample_outcome()};
 }
@@ -122,8 +153,7 @@ std::string fingerprint() {
   const JobSpec spec = sample_spec();
   TaskCounts counts;
   for (std::size_t i = 0; i < kTaskStates; ++i) counts.by_state[i] = static_cast<std::uint32_t>(i);
-  Profile profile;
-  profile.add(seconds(3), MiB(100));
+  const Profile profile = sample_profile();
   for (const Event& event : sample_events()) add(encode, event);
   add(encode_spec, spec);
   add(encode_rare_request, spec.request);

@@ -77,7 +77,13 @@ class RandomRecords {
     Request made;
     made.cpus = MilliCpu(whole());
     made.memory = MiB(whole());
-    if (coin()) made.devices = {narrow(), bytes(), MiB(whole()), MilliGpu(whole())};
+    if (coin())
+      made.devices = {narrow(),
+                      bytes(),
+                      MiB(whole()),
+                      MilliGpu(whole()),
+                      choice(Sharing::kNever),
+                      choice(Packing::kSpread)};
     if (coin()) made.labels = texts();
     made.limit_cpus = coin();
     made.limit_memory = coin();
@@ -109,30 +115,39 @@ class RandomRecords {
     made.stdout_pattern = bytes();
     made.stderr_pattern = bytes();
     made.snapshot = bytes();
+    made.lease = coin();
+    made.holder_pid = whole();
+    made.holder_birth = whole();
     return made;
   }
   Outcome outcome() {
-    return {choice(Ending::kPreempted), integer(),    integer(),
-            Duration(whole()),          MiB(whole()), bytes(30)};
+    return {
+        choice(kLastEnding), integer(),         integer(), Duration(whole()), MiB(whole()), coin(),
+        MiB(whole()),        MilliGpu(whole()), coin(),    bytes(30)};
   }
-  std::vector<DeviceId> devices() {
-    return several([this] { return DeviceId(narrow()); });
+  std::vector<DeviceGrant> devices() {
+    return several([this] {
+      return DeviceGrant{DeviceId(narrow()), MiB(whole()), MilliGpu(whole())};
+    });
   }
   TaskRow task_row(TaskId task) {
     return {.task = task,
             .state = choice(TaskState::kSkipped),
             .attempts = narrow(),
             .retries_used = narrow(),
+            .oom_retries = narrow(),
             .not_before = time(),
             .node = NodeId(narrow()),
             .lane = LaneId(wide() >> 2),
             .staged = coin(),
             .devices = devices(),
+            .measuring = coin(),
             .placed_at = time(),
             .started_at = time(),
             .ended_at = time(),
             .pid = whole(),
-            .stop_cause = choice(Ending::kPreempted),
+            .pid_birth = whole(),
+            .stop_cause = choice(kLastEnding),
             .outcome = outcome()};
   }
   TaskCounts counts() {
@@ -166,7 +181,12 @@ class RandomRecords {
                     .reserved_memory = {},
                     .reserved_share = {},
                     .holders = 0,
-                    .healthy = coin()};
+                    .healthy = coin(),
+                    .trouble = bytes(),
+                    .name = bytes(),
+                    .amd = coin(),
+                    .emulation = bytes(),
+                    .foreign = MiB(whole())};
     });
     made.labels = texts();
     made.keeps_backlog = coin();
@@ -176,6 +196,9 @@ class RandomRecords {
     Profile made;
     for (auto n = below(40); n > 0; --n)
       made.add(Duration(static_cast<std::int64_t>(wide() >> 20)), MiB(narrow()));
+    for (auto n = below(20); n > 0; --n)
+      made.add_device(coin() ? "A100-80G" : "T4-16G", MiB(narrow()), MilliGpu(500), coin());
+    if (coin()) made.raise_device("T4-16G", MiB(narrow()));
     return made;
   }
   AttemptId attempt() { return {{JobId(wide()), narrow()}, narrow()}; }
@@ -188,18 +211,23 @@ class RandomRecords {
       case 2:
         return RetryRequested{JobId(wide()), several([this] { return narrow(); }, 20)};
       case 3:
-        return AttemptPlaced{attempt(),
-                             LaneId(wide() >> 2),
-                             coin(),
-                             {NodeId(narrow()), MilliCpu(whole()), MiB(whole()), devices()}};
+        return AttemptPlaced{
+            attempt(),
+            LaneId(wide() >> 2),
+            coin(),
+            {NodeId(narrow()), MilliCpu(whole()), MiB(whole()), devices(), coin()}};
       case 4:
-        return AttemptStarted{attempt(), time(), whole()};
+        return AttemptStarted{attempt(), time(), whole(), whole()};
       case 5:
-        return StopOrdered{attempt(), choice(Ending::kPreempted)};
+        return StopOrdered{attempt(), choice(kLastEnding)};
       case 6:
         return AttemptEnded{attempt(), time(), time(), outcome(), coin()};
       case 7:
         return NodeChanged{node()};
+      case 8:
+        return AttemptMeasured{attempt(), DeviceId(narrow()), MiB(whole())};
+      case 9:
+        return ProfileChanged{bytes(), coin() ? std::optional(profile()) : std::nullopt};
       default:
         return NodeStateChanged{NodeId(narrow()), choice(Node::State::kDown), bytes()};
     }

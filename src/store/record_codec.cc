@@ -15,8 +15,9 @@ FieldWriter begin(std::string& out) {
 }
 
 FieldReader open_record(std::string_view bytes) {
-  const bool known = !bytes.empty() && static_cast<std::uint8_t>(bytes[0]) == kRecordVersion;
-  FieldReader reader(known ? bytes.substr(1) : bytes);
+  const auto version = static_cast<std::uint8_t>(bytes.empty() ? '\0' : bytes[0]);
+  const bool known = version >= 1 && version <= kRecordVersion;
+  FieldReader reader(known ? bytes.substr(1) : bytes, version);
   if (!known) reader.fail();
   return reader;
 }
@@ -33,8 +34,12 @@ void task_fields(auto& codec, auto& row) {
   codec.number(row.started_at);
   codec.number(row.ended_at);
   codec.number(row.pid);
-  codec.choice(row.stop_cause, Ending::kPreempted);
+  codec.choice(row.stop_cause, kLastEnding);
   fields(codec, row.outcome);
+  if (!codec.since(2)) return;
+  codec.number(row.oom_retries);
+  codec.flag(row.measuring);
+  codec.number(row.pid_birth);
 }
 
 void spec_fields(auto& codec, auto& spec) {
@@ -46,6 +51,12 @@ void spec_fields(auto& codec, auto& spec) {
   codec.text(spec.stdout_pattern);
   codec.text(spec.stderr_pattern);
   codec.text(spec.snapshot);
+}
+
+void lease_fields(auto& codec, auto& spec) {
+  codec.flag(spec.lease);
+  codec.number(spec.holder_pid);
+  codec.number(spec.holder_birth);
 }
 
 // A run of consecutive line numbers. A batch file has as many as it has interruptions.
@@ -82,22 +93,6 @@ bool expand_runs(const std::vector<LineRun>& runs, std::vector<std::uint32_t>& n
   for (const LineRun& run : runs)
     for (std::uint32_t i = 0; i < run.length; ++i) numbers.push_back(run.first + i);
   return true;
-}
-
-// A histogram is mostly empty: positions and values of what is not.
-struct Bucket {
-  std::uint32_t position = 0;
-  std::uint32_t value = 0;
-};
-
-void profile_fields(auto& codec, auto& content, auto& buckets) {
-  codec.number(content.samples);
-  codec.number(content.recent_mean);
-  codec.number(content.peak_memory);
-  codec.list(buckets, [&](auto& bucket) {
-    codec.number(bucket.position);
-    codec.number(bucket.value);
-  });
 }
 
 std::string_view first_script_line(std::string_view script) {
@@ -162,6 +157,7 @@ void encode_spec(const JobSpec& spec, std::string& out) {
   spec_fields(writer, spec);
   const std::vector<LineRun> runs = runs_of(spec.line_numbers);
   run_fields(writer, runs);
+  lease_fields(writer, spec);
 }
 
 bool decode_spec(std::string_view bytes, JobSpec& spec) {
@@ -169,6 +165,7 @@ bool decode_spec(std::string_view bytes, JobSpec& spec) {
   spec_fields(reader, spec);
   std::vector<LineRun> runs;
   run_fields(reader, runs);
+  if (reader.since(2)) lease_fields(reader, spec);
   return reader.complete() && expand_runs(runs, spec.line_numbers);
 }
 
@@ -198,24 +195,13 @@ bool decode_node(std::string_view bytes, Node& node) {
 }
 
 void encode_profile(const Profile& profile, std::string& out) {
-  const Profile::Content content = profile.content();
-  std::vector<Bucket> buckets;
-  for (std::uint32_t i = 0; i < Profile::kBuckets; ++i)
-    if (content.buckets[i] != 0) buckets.push_back({i, content.buckets[i]});
   auto writer = begin(out);
-  profile_fields(writer, content, std::as_const(buckets));
+  write_profile(writer, profile);
 }
 
 bool decode_profile(std::string_view bytes, Profile& profile) {
-  Profile::Content content;
-  std::vector<Bucket> buckets;
   auto reader = open_record(bytes);
-  profile_fields(reader, content, buckets);
-  for (const Bucket& bucket : buckets) {
-    if (bucket.position >= Profile::kBuckets) return false;
-    content.buckets[bucket.position] = bucket.value;
-  }
-  profile = Profile::of(content);
+  read_profile(reader, profile);
   return reader.complete();
 }
 

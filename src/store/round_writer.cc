@@ -34,7 +34,8 @@ void bind_facts(Query& query, const JobSpec& spec) {
   query.integer(static_cast<std::int64_t>(tasks.shape)).integer(tasks.count);
   query.integer(tasks.first).integer(tasks.step).integer(tasks.max_parallel);
   query.integer(spec.request.cpus.value).integer(spec.request.memory.value);
-  query.integer((spec.request.limit_cpus ? 1 : 0) | (spec.request.limit_memory ? 2 : 0));
+  query.integer((spec.request.limit_cpus ? 1 : 0) | (spec.request.limit_memory ? 2 : 0) |
+                (spec.lease ? 4 : 0));
   query.integer(spec.priority).integer(spec.time_limit.value);
   query.integer(spec.retry.max).integer(spec.retry.backoff.value);
 }
@@ -92,6 +93,14 @@ Result<void> RoundWriter::commit(const Round& round) {
 }
 
 Result<void> RoundWriter::write(const Round& round) {
+  if (round.lasting != synced_) {
+    // Outside of a transaction only. Without it SQLite still writes in order, so that a killed
+    // daemon loses nothing; a power cut may lose the end of the journal.
+    const char* const mode =
+        round.lasting ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL";
+    if (auto set = connection_.execute(mode); !set) return set;
+    synced_ = round.lasting;
+  }
   Transaction transaction(connection_);
   if (auto begun = transaction.begin_write(); !begun) return begun;
   if (auto done = write_events(round.events); !done) return done;
@@ -305,8 +314,13 @@ const AttemptEnded* RoundWriter::ended_in(const Round& round, AttemptId attempt)
 
 Result<void> RoundWriter::write_profiles(const Round& round) {
   Query upsert = connection_.query("INSERT OR REPLACE INTO profiles(kind, body) VALUES(?, ?)");
+  Query forget = connection_.query("DELETE FROM profiles WHERE kind = ?");
   for (const auto& [kind, profile] : round.profiles) {
-    encode_profile(profile, buffer_);
+    if (!profile) {
+      if (auto done = forget.text(kind).run(); !done) return done;
+      continue;
+    }
+    encode_profile(*profile, buffer_);
     if (auto done = upsert.text(kind).blob(buffer_).run(); !done) return done;
   }
   return {};

@@ -47,8 +47,9 @@ class RoundWriter {
   const AttemptEnded* ended_in(const Round& round, AttemptId attempt);
 
   Connection& connection_;
-  Tally tally_;  // as on disk
-  Tally next_;   // as it will be when the round is on disk
+  Tally tally_;         // as on disk
+  bool synced_ = true;  // rounds are on disk when commit() returns
+  Tally next_;          // as it will be when the round is on disk
 
   // Of the round that is being written, filled when first needed.
   std::unordered_map<TaskId, std::vector<const AttemptEnded*>> ended_;

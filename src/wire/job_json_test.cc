@@ -41,7 +41,7 @@ TEST(JobJson, a_shell_line_or_words) {
 
 TEST(JobJson, all_fields_are_read) {
   const JobSpec spec = spec_of(R"({"name":"n","project":"p","kind":"k","command":"c",
-    "array":"1-9:2%3","cpus":1.5,"mem":"20G","gpus":"A100:2","gpu_mem":"1G","gpu_share":0.5,
+    "array":"1-9:2%3","cpus":1.5,"mem":"20G","gpus":"A100:2","gpu_mem":"1G","gpu_util":0.5,
     "labels":["b","a","b"],"priority":-3,"time":"1h30m","grace":2.5,"retries":4,"backoff":"10s",
     "after":[7,"8:any"],"workdir":"/w","env":{"A":"1","B":""},"output":"o","error":"e",
     "snapshot":"abc"})");
@@ -147,7 +147,7 @@ TEST(JobJson, wrong_types_and_ranges_name_the_field) {
       {"mem", "99999999999999999999"},
       {"gpus", "-1"},
       {"gpus", "\":\""},
-      {"gpu_share", "1.5"},
+      {"gpu_util", "1.5"},
       {"labels", "\"a\""},
       {"priority", "1.5"},
       {"priority", "99999999999"},

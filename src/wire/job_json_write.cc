@@ -61,7 +61,9 @@ void put_request(const Request& request, json::object& out) {
     out["gpus"] = text_to_json(devices.type + ":" + std::to_string(devices.count));
   }
   if (devices.memory.value > 0) out["gpu_mem"] = devices.memory.value;
-  if (devices.share.value > 0) out["gpu_share"] = thousandths(devices.share.value);
+  if (devices.share.value > 0) out["gpu_util"] = thousandths(devices.share.value);
+  if (devices.sharing == Sharing::kNever) out["share"] = "never";
+  if (devices.packing == Packing::kSpread) out["gpu_policy"] = "spread";
   if (!request.labels.empty()) out["labels"] = texts(request.labels);
 }
 

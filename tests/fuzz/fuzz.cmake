@@ -17,3 +17,6 @@ add_fuzz_target(fuzz_job_json "${CMAKE_CURRENT_LIST_DIR}/fuzz_job_json.cc" tutti
 add_fuzz_target(fuzz_http "${CMAKE_CURRENT_LIST_DIR}/fuzz_http.cc" tutti_api)
 add_fuzz_target(fuzz_keeper_frame "${CMAKE_CURRENT_LIST_DIR}/fuzz_keeper_frame.cc" tutti_exec)
 add_fuzz_target(fuzz_event_codec "${CMAKE_CURRENT_LIST_DIR}/fuzz_event_codec.cc" tutti_store)
+foreach(tool nvidia_smi rocm_smi)
+  add_fuzz_target(fuzz_${tool} "${CMAKE_CURRENT_LIST_DIR}/fuzz_${tool}.cc" tutti_telemetry)
+endforeach()

@@ -17,7 +17,9 @@ ROUTES = {
     ("get", "/v1/jobs/{id}/stream"), ("get", "/v1/jobs/{id}/explain"),
     ("post", "/v1/jobs/{id}/retry"), ("post", "/v1/cancel"), ("get", "/v1/nodes"),
     ("post", "/v1/nodes/{name}/state"), ("get", "/v1/events"), ("post", "/v1/snapshots"),
-    ("put", "/v1/blobs/{sha256}"), ("post", "/v1/daemon/stop"),
+    ("put", "/v1/blobs/{sha256}"), ("post", "/v1/daemon/stop"), ("post", "/v1/leases"),
+    ("delete", "/v1/leases/{id}"), ("get", "/v1/gpus"), ("get", "/v1/profiles"),
+    ("post", "/v1/profiles"), ("get", "/v1/profiles/{kind}"), ("delete", "/v1/profiles/{kind}"),
 }
 
 
@@ -45,13 +47,16 @@ def test_every_documented_route_answers(daemon, document):
     daemon.wait(daemon.submit("--", "true"))
     node = daemon.api.get("/v1/nodes")["nodes"][0]["name"]
     sha256 = hashlib.sha256(b"{}").hexdigest()
-    routes = sorted(documented(document), key=lambda route: route[1].endswith("/daemon/stop"))
+    routes = sorted(documented(document), key=lambda route: (route[1].endswith("/daemon/stop"), route[0] == "delete"))
     for method, path in routes:
-        target = path.format(id=1, name=node, sha256=sha256)
+        target = path.format(id=1, name=node, sha256=sha256, kind="true")
         if target == "/v1/events":
             assert stream_opens(daemon, target)
             continue
         answer = daemon.api.request(method.upper(), target, None if method == "get" else "{}")
+        if method == "delete" and path == "/v1/leases/{id}":
+            assert "no live lease" in answer.error["message"]
+            continue
         assert answer.status not in (404, 405, 500, 501), (method, path, answer.status, answer.body)
 
 

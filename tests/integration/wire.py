@@ -81,6 +81,11 @@ class Api:
         assert answer.status in expect, (target, answer.status, answer.body[:500])
         return answer.json()
 
+    def delete(self, target, body=None):
+        answer = self.request("DELETE", target, body)
+        assert answer.status == 200, (target, answer.status, answer.body[:500])
+        return answer.json()
+
     def submit(self, **job):
         job.setdefault("workdir", "/tmp")
         job.setdefault("env", {"PATH": "/usr/bin:/bin"})

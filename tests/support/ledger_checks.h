@@ -32,7 +32,7 @@ inline Node held_of(const Ledger& ledger, Node node) {
   for (const auto& [task, attempt] : ledger.active()) {
     const Request& request = ledger.group(ledger.find_job(task.job)->group).key.request;
     if (attempt.allocation.node == node.id && request.devices.count > 0)
-      reserve(node, request, attempt.allocation);
+      reserve(node, attempt.allocation);
   }
   return node;
 }

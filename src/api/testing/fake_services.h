@@ -9,6 +9,7 @@
 
 #include "api/event_hub.h"
 #include "api/services.h"
+#include "control/lease_desk.h"
 #include "control/snapshots.h"
 
 namespace tutti {
@@ -78,6 +79,20 @@ class FakeFront : public Front {
     reply(answer);
   }
 
+  void device_holders(Reply<DeviceHolders> reply) override {
+    if (error) return reply(*error);
+    status([&](const Result<Status>& answer) { reply(DeviceHolders{answer->nodes, {}}); });
+  }
+  void profiles(Reply<Profiles> reply) override { reply(known_profiles); }
+  void set_profiles(std::vector<std::pair<std::string, std::optional<Profile>>> changed,
+                    Reply<Changed> reply) override {
+    if (error) return reply(*error);
+    set = std::move(changed);
+    reply(Changed{set.size(), {}});
+  }
+
+  Profiles known_profiles;
+  std::vector<std::pair<std::string, std::optional<Profile>>> set;
   std::optional<Error> error;  // answered instead, if set
   std::vector<JobSpec> submitted;
   bool was_dry_run = false;
@@ -199,12 +214,22 @@ class FakeClock : public Clock {
   TimePoint now() override { return TimePoint(1767323045000000); }
 };
 
+// Runs nothing.
+class FakeExecutor : public Executor {
+ public:
+  Result<void> attach(const Known& /*known*/, ReportSink& /*sink*/) override { return {}; }
+  void order(std::vector<Effect> /*effects*/) override {}
+  void journalled(std::span<const AttemptId> /*ended*/) override {}
+};
+
 // All of them together.
 struct FakeWorld {
   FakeFront front;
   FakeHistory history;
   FakeSnapshots snapshots;
   FakeClock clock;
+  FakeExecutor executor;
+  LeaseDesk leases{executor, clock};
   EventHub events;
   std::string log_folder = "/nonexistent";
   bool stopped = false;
@@ -215,6 +240,8 @@ struct FakeWorld {
                     events,
                     clock,
                     &snapshots,
+                    &leases,
+                    nullptr,
                     log_folder,
                     [] {
                       StatusFacts facts;

@@ -3,6 +3,7 @@
 #include <boost/json.hpp>
 
 #include "base/check.h"
+#include "wire/text_json.h"
 
 namespace tutti {
 
@@ -11,7 +12,7 @@ void print_json(Screen& screen, const boost::json::value& value) {
   boost::json::object out;
   out["api"] = 1;
   for (const auto& member : value.as_object()) out[member.key()] = member.value();
-  screen.out(boost::json::serialize(out) + "\n");
+  screen.out(json_text(out) + "\n");
 }
 
 }  // namespace tutti

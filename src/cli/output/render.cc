@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "cli/output/block.h"
+#include "cli/output/gpus.h"
 #include "cli/output/table.h"
 #include "cli/output/text.h"
 #include "core/spec/quantity.h"
@@ -32,18 +34,6 @@ std::string state_cell(const JobView& job) {
   if (job.state != "failed" || job.tasks > 1 || !job.exit_code) return job.state;
   return fmt::format("failed ({})", *job.exit_code);
 }
-
-// Lines of "  label  value", with the values in one column.
-class Block {
- public:
-  void add(std::string_view label, std::string value) {
-    if (!value.empty()) text_ += fmt::format("  {:<11}{}\n", label, value);
-  }
-  const std::string& text() const { return text_; }
-
- private:
-  std::string text_;
-};
 
 std::string counts_text(const CountsView& counts) {
   std::string text;
@@ -81,6 +71,7 @@ std::string result_of(std::string_view ending, std::optional<int> exit_code, std
   if (ending == "signalled") return fmt::format("signal {}", signal);
   if (ending == "timeout") return "time limit";
   if (ending == "out_of_memory") return "out of memory";
+  if (ending == "gpu_out_of_memory") return "ran out of GPU memory";
   if (ending == "not_started") return "not started";
   return std::string(ending);
 }
@@ -173,7 +164,7 @@ std::string render_task(std::uint64_t job, const TaskView& task, const Screen& s
   block.add("node", printable(task.node));
   std::string devices;
   for (const std::string& device : task.devices) devices += (devices.empty() ? "" : ", ") + device;
-  block.add("devices", printable(devices));
+  if (task.gpus.empty()) block.add("devices", printable(devices));
   if (task.pid > 0) block.add("pid", std::to_string(task.pid));
   if (task.started_at) {
     block.add("started", ago(task.started_at, now));
@@ -184,6 +175,7 @@ std::string render_task(std::uint64_t job, const TaskView& task, const Screen& s
               format_duration(Duration(static_cast<std::int64_t>(task.cpu_seconds * 1e6))));
   }
   if (task.peak_memory_mib > 0) block.add("memory", format_memory(MiB(task.peak_memory_mib)));
+  block.add_lines(render_task_gpus(task));
   block.add("result", result_text(task));
   block.add("message", printable(task.message));
   block.add("stdout", printable(task.stdout_path));
@@ -246,7 +238,7 @@ std::string render_nodes(const std::vector<NodeView>& nodes, const Screen& scree
                cpus_text(node.free_cpus),
                format_memory(MiB(node.memory_mib)),
                format_memory(MiB(node.free_memory_mib)),
-               std::to_string(node.devices),
+               node.devices.empty() ? "0" : count_types(node.devices),
                note});
   }
   return table.render(screen);

@@ -38,6 +38,7 @@ constexpr Option kOptions[] = {
      "<file>"},
     {"tls-cert", 0, Kind::kValue, "FILE", "certificate for --listen", "<file>"},
     {"tls-key", 0, Kind::kValue, "FILE", "key of the certificate", "<file>"},
+    {"emulate-gpus", 0, Kind::kValue, "SPEC", "pretend to have these GPUs, such as 4xA100-80G", {}},
     {"home", 0, Kind::kValue, "FOLDER", "instead of $TUTTI_HOME", "<folder>"},
     kJsonOption,
     kHelpOption,
@@ -47,6 +48,7 @@ constexpr std::string_view kActions[] = {"start", "stop", "status", "restart", "
 constexpr Example kExamples[] = {
     {"tutti daemon start --slots 4", "start it with four cores"},
     {"tutti daemon status --json", "its pid, version, home and more"},
+    {"tutti daemon restart --emulate-gpus 4xA100-80G", "try GPU sharing without a GPU"},
     {"tutti daemon restart", "after an upgrade; jobs go on meanwhile"},
 };
 
@@ -67,6 +69,13 @@ Result<DaemonArguments> daemon_arguments(const Arguments& arguments, std::string
   if (!out.listen.empty() && out.listen.find(':') == std::string::npos) {
     return invalid_input("listen: " + shown(out.listen) + " is not of the form HOST:PORT");
   }
+  out.emulate_gpus = arguments.value("emulate-gpus");
+  // What it says is the daemon's to understand, but it must survive being remembered on a line.
+  if (arguments.has("emulate-gpus") &&
+      (out.emulate_gpus.empty() || first_control_character(out.emulate_gpus))) {
+    return invalid_input("emulate-gpus: " + shown(out.emulate_gpus) +
+                         " names no GPUs; write for instance 4xA100-80G");
+  }
   out.token_path = arguments.value("token");
   out.tls_certificate = arguments.value("tls-cert");
   out.tls_key = arguments.value("tls-key");
@@ -79,7 +88,7 @@ Result<DaemonArguments> daemon_arguments(const Arguments& arguments, std::string
 // The options again, for the daemon's own command line. Its current folder is another one.
 std::vector<std::string> passed_on(const Arguments& arguments) {
   std::vector<std::string> words;
-  for (const char* option : {"slots", "mem", "listen"}) {
+  for (const char* option : {"slots", "mem", "listen", "emulate-gpus"}) {
     if (arguments.has(option))
       words.insert(words.end(), {"--" + std::string(option), arguments.value(option)});
   }

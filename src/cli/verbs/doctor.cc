@@ -40,6 +40,11 @@ std::vector<Finding> examine(Session& session) {
   const Result<StatusView> status =
       answer ? Result<StatusView>(status_view(*answer)) : Result<StatusView>(answer.error());
   add(check_daemon(*home, status, session.now()));
+  // Without a daemon nobody has looked for any; the line above says so.
+  if (status) {
+    auto gpus = session.running_client().request("GET", "/v1/gpus", {});
+    findings.push_back(check_gpus(gpus ? Result<GpusView>(gpus_view(*gpus)) : gpus.error()));
+  }
   add(check_clock(*home, session.now()));
   add(check_system());
   return findings;
@@ -68,20 +73,21 @@ int run(Session& session, const Arguments&) {
 
 }  // namespace
 
-const Verb kDoctorVerb{.name = "doctor",
-                       .aliases = kNoAliases,
-                       .summary = "check that everything is in order",
-                       .description =
-                           "Looks at the home folder, the disk, the daemon, its socket and limits, "
-                           "the clock and the system, and says what to do about what is wrong. "
-                           "Exits with 1 when something is.",
-                       .usage = "[OPTIONS]",
-                       .word_choices = {},
-                       .tail = Tail::kWords,
-                       .least_words = 0,
-                       .most_words = 0,
-                       .groups = kGroups,
-                       .examples = kExamples,
-                       .run = run};
+const Verb kDoctorVerb{
+    .name = "doctor",
+    .aliases = kNoAliases,
+    .summary = "check that everything is in order",
+    .description =
+        "Looks at the home folder, the disk, the daemon, its socket, limits and "
+        "GPUs, the clock and the system, and says what to do about what is wrong. "
+        "Exits with 1 when something is.",
+    .usage = "[OPTIONS]",
+    .word_choices = {},
+    .tail = Tail::kWords,
+    .least_words = 0,
+    .most_words = 0,
+    .groups = kGroups,
+    .examples = kExamples,
+    .run = run};
 
 }  // namespace tutti

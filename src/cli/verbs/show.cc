@@ -4,6 +4,7 @@
 
 #include "cli/arguments.h"
 #include "cli/job_options.h"
+#include "cli/output/gpus.h"
 #include "cli/output/json.h"
 #include "cli/output/render.h"
 #include "cli/output/text.h"
@@ -72,6 +73,7 @@ void print_tasks(Session& session, const JobView& job, const json::array& tasks)
   for (const json::value& task : tasks) views.push_back(task_view(task));
   if (job.tasks == 1 && views.size() == 1) {
     const TaskView& task = views[0];
+    session.screen().out(render_task_gpus(task));
     if (!task.stdout_path.empty()) {
       session.screen().out(fmt::format("  {:<11}{}\n", "stdout", printable(task.stdout_path)));
       session.screen().out(fmt::format("  {:<11}{}\n", "stderr", printable(task.stderr_path)));

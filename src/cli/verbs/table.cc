@@ -6,10 +6,10 @@
 namespace tutti {
 namespace {
 
-constexpr const Verb* kVerbs[] = {&kSubmitVerb, &kRunVerb,         &kBatchVerb,   &kLsVerb,
-                                  &kShowVerb,   &kLogsVerb,        &kExplainVerb, &kCancelVerb,
-                                  &kWaitVerb,   &kRetryVerb,       &kNodesVerb,   &kDoctorVerb,
-                                  &kDaemonVerb, &kCompletionsVerb, &kHelpVerb,    &kVersionVerb};
+constexpr const Verb* kVerbs[] = {
+    &kSubmitVerb,  &kRunVerb,    &kBatchVerb,  &kLsVerb,          &kShowVerb,  &kLogsVerb,
+    &kExplainVerb, &kCancelVerb, &kWaitVerb,   &kRetryVerb,       &kNodesVerb, &kGpusVerb,
+    &kProfileVerb, &kDoctorVerb, &kDaemonVerb, &kCompletionsVerb, &kHelpVerb,  &kVersionVerb};
 
 }  // namespace
 

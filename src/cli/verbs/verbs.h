@@ -16,6 +16,8 @@ extern const Verb kCancelVerb;
 extern const Verb kWaitVerb;
 extern const Verb kRetryVerb;
 extern const Verb kNodesVerb;
+extern const Verb kGpusVerb;
+extern const Verb kProfileVerb;
 extern const Verb kDoctorVerb;
 extern const Verb kDaemonVerb;
 extern const Verb kCompletionsVerb;

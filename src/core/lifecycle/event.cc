@@ -14,13 +14,15 @@ JobFacts facts_of(JobId id, const JobSpec& spec) {
           .priority = spec.priority,
           .time_limit = spec.time_limit,
           .retry = spec.retry,
-          .after = spec.after};
+          .after = spec.after,
+          .lease = spec.lease};
 }
 
 const char* event_name(const EventBody& body) {
-  static constexpr std::array kNames = {"job_submitted",  "cancel_requested", "retry_requested",
-                                        "attempt_placed", "attempt_started",  "stop_ordered",
-                                        "attempt_ended",  "node_changed",     "node_state_changed"};
+  static constexpr std::array kNames = {
+      "job_submitted",      "cancel_requested", "retry_requested", "attempt_placed",
+      "attempt_started",    "stop_ordered",     "attempt_ended",   "node_changed",
+      "node_state_changed", "attempt_measured", "profile_changed"};
   static_assert(kNames.size() == std::variant_size_v<EventBody>);
   return kNames[body.index()];
 }

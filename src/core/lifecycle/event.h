@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "core/model/job_spec.h"
 #include "core/model/node.h"
 #include "core/model/outcome.h"
+#include "core/model/profile.h"
 #include "core/model/request.h"
 
 namespace tutti {
@@ -30,6 +32,7 @@ struct JobFacts {
   Duration time_limit;
   RetryRule retry;
   std::vector<Dependency> after;
+  bool lease = false;
   bool operator==(const JobFacts&) const = default;
 };
 
@@ -67,6 +70,9 @@ struct AttemptStarted {
   AttemptId attempt;
   TimePoint started_at;  // by the node's clock
   std::int64_t pid = 0;
+  // When that process started, in clock ticks since boot, where its executor says so: a number may
+  // be used again.
+  std::int64_t pid_birth = 0;
   bool operator==(const AttemptStarted&) const = default;
 };
 
@@ -87,6 +93,21 @@ struct AttemptEnded {
   bool operator==(const AttemptEnded&) const = default;
 };
 
+// An attempt uses more of a device than it was granted.
+struct AttemptMeasured {
+  AttemptId attempt;
+  DeviceId device;
+  MiB memory;
+  bool operator==(const AttemptMeasured&) const = default;
+};
+
+// A user replaced what is known of a kind, or wants it forgotten.
+struct ProfileChanged {
+  std::string kind;
+  std::optional<Profile> profile;  // nothing: forgotten
+  bool operator==(const ProfileChanged&) const = default;
+};
+
 // A node appeared or its size, labels or devices changed.
 struct NodeChanged {
   Node node;  // what is free of it is not part of the fact
@@ -100,9 +121,9 @@ struct NodeStateChanged {
   bool operator==(const NodeStateChanged&) const = default;
 };
 
-using EventBody =
-    std::variant<JobSubmitted, CancelRequested, RetryRequested, AttemptPlaced, AttemptStarted,
-                 StopOrdered, AttemptEnded, NodeChanged, NodeStateChanged>;
+using EventBody = std::variant<JobSubmitted, CancelRequested, RetryRequested, AttemptPlaced,
+                               AttemptStarted, StopOrdered, AttemptEnded, NodeChanged,
+                               NodeStateChanged, AttemptMeasured, ProfileChanged>;
 
 // A fact and when the controller learnt it.
 struct Event {

@@ -10,6 +10,7 @@ namespace tutti {
 namespace {
 
 constexpr Duration kLongestBackoff = seconds(600);
+constexpr std::uint8_t kMostOomRetries = 3;
 
 Duration backoff_after(Duration first, std::uint32_t retries_used) {
   Duration wait = first;
@@ -56,6 +57,7 @@ void Ledger::on(const RetryRequested& body, TimePoint /*at*/, Changes& changes) 
     if (!is_final(job.slots[index].state) || job.slots[index].state == TaskState::kSucceeded)
       return;
     job.slots[index].retries_used = 0;
+    job.slots[index].oom_retries = 0;
     set_state(job, index, TaskState::kQueued);
     job.again.push_back(index);
     changes.tasks.push_back(task_row(job, index, nullptr));
@@ -111,6 +113,7 @@ void Ledger::on(const AttemptStarted& body, TimePoint /*at*/, Changes& changes) 
   TUTTI_CHECK(attempt.id == body.attempt);
   attempt.started_at = body.started_at;
   attempt.pid = body.pid;
+  attempt.pid_birth = body.pid_birth;
   if (attempt.staged) unstage(lanes_.at(attempt.lane), attempt);
   if (!job.started_at) job.started_at = body.started_at;
   set_state(job, body.attempt.task.index, TaskState::kRunning);
@@ -132,6 +135,9 @@ TaskState Ledger::state_after(const Job& job, const TaskSlot& slot, const Active
     return TaskState::kCancelled;
   if (outcome.ending == Ending::kRecalled || outcome.ending == Ending::kPreempted)
     return TaskState::kQueued;
+  if (outcome.ending == Ending::kDeviceOutOfMemory && slot.oom_retries < kMostOomRetries &&
+      may_grow(job, attempt))
+    return TaskState::kQueued;
   return slot.retries_used < job.max_retries ? TaskState::kQueued : TaskState::kFailed;
 }
 
@@ -146,15 +152,24 @@ void Ledger::on(const AttemptEnded& body, TimePoint at, Changes& changes) {
   if (attempt.started_at && !job.started_at) job.started_at = attempt.started_at;
   leave_lane(attempt, body.released);
   hand_on(attempt.lane, changes);
-  held_[groups_[job.group].key.account] -= attempt.allocation.cpus;
-  account_for(job, body, changes);
+  const GroupKey& key = groups_[job.group].key;
+  held_[key.account] -= weight_of(attempt.allocation);
+  if (const auto measurer = measurers_.find(key.kind);
+      measurer != measurers_.end() && measurer->second == body.attempt.task)
+    measurers_.erase(measurer);
+  account_for(job, attempt, body, changes);
 
   TaskSlot& slot = job.slots[index];
   const TaskState next = state_after(job, slot, attempt, body.outcome);
   TimePoint not_before;
   if (body.outcome.ending == Ending::kRecalled) --slot.attempts;
   if (next == TaskState::kQueued) {
-    if (body.outcome.ending != Ending::kRecalled && body.outcome.ending != Ending::kPreempted) {
+    if (body.outcome.ending == Ending::kDeviceOutOfMemory && slot.oom_retries < kMostOomRetries &&
+        may_grow(job, attempt)) {
+      ++slot.oom_retries;
+      queue_again(job, index);
+    } else if (body.outcome.ending != Ending::kRecalled &&
+               body.outcome.ending != Ending::kPreempted) {
       ++slot.retries_used;
       not_before = at + backoff_after(job.backoff, slot.retries_used);
       back_off(job, body.attempt.task, not_before);
@@ -187,22 +202,38 @@ void Ledger::on(const NodeChanged& body, TimePoint /*at*/, Changes& /*changes*/)
   // What is held stays held, also when the node became smaller than that.
   node.free_cpus = node.cpus - (before.cpus - before.free_cpus);
   node.free_memory = node.memory - (before.memory - before.free_memory);
-  for (std::size_t i = 0; i < node.devices.size() && i < before.devices.size(); ++i) {
-    node.devices[i].reserved_memory = before.devices[i].reserved_memory;
-    node.devices[i].reserved_share = before.devices[i].reserved_share;
-    node.devices[i].holders = before.devices[i].holders;
-  }
-  // A device that is gone may be held all the same, and may come back.
-  for (std::size_t i = node.devices.size(); i < before.devices.size(); ++i) {
-    node.devices.push_back(before.devices[i]);
-    node.devices.back().healthy = false;
-  }
+  carry_over_devices(before.devices, node.devices);
 }
 
 void Ledger::on(const NodeStateChanged& body, TimePoint /*at*/, Changes& /*changes*/) {
   Node& node = node_at(body.node);
   node.state = body.state;
   node.state_reason = body.reason;
+}
+
+void Ledger::on(const AttemptMeasured& body, TimePoint /*at*/, Changes& changes) {
+  const auto it = active_.find(body.attempt.task);
+  TUTTI_CHECK(it != active_.end() && it->second.id == body.attempt);
+  ActiveAttempt& attempt = it->second;
+  const Job& job = job_at(body.attempt.task.job);
+  MilliCpu& held = held_[groups_[job.group].key.account];
+  held -= weight_of(attempt.allocation);
+  for (DeviceGrant& grant : attempt.allocation.devices) {
+    if (grant.id != body.device || body.memory <= grant.memory) continue;
+    node_at(attempt.allocation.node).devices.at(grant.id.value).reserved_memory +=
+        body.memory - grant.memory;
+    grant.memory = body.memory;
+  }
+  held += weight_of(attempt.allocation);
+  changes.tasks.push_back(task_row(job, body.attempt.task.index, &attempt));
+}
+
+void Ledger::on(const ProfileChanged& body, TimePoint /*at*/, Changes& changes) {
+  if (body.profile)
+    profiles_[body.kind] = *body.profile;
+  else
+    profiles_.erase(body.kind);
+  changes.kinds.insert(body.kind);
 }
 
 // ---- tasks of a job
@@ -324,10 +355,12 @@ void Ledger::hold(const ActiveAttempt& attempt, const Request& request) {
     lane.backlog.push_back(attempt.id.task);
   } else {
     ++lane.width;
-    reserve(node_at(attempt.allocation.node), request, attempt.allocation);
+    reserve(node_at(attempt.allocation.node), attempt.allocation);
   }
   const Job& job = job_at(attempt.id.task.job);
-  held_[groups_[job.group].key.account] += attempt.allocation.cpus;
+  const GroupKey& key = groups_[job.group].key;
+  held_[key.account] += weight_of(attempt.allocation);
+  if (attempt.allocation.measuring) measurers_[key.kind] = attempt.id.task;
 }
 
 void Ledger::leave_lane(const ActiveAttempt& attempt, bool released) {
@@ -340,7 +373,7 @@ void Ledger::leave_lane(const ActiveAttempt& attempt, bool released) {
   }
   // A lane without attempts holds nothing, whatever its executor said while it died.
   const std::uint32_t freed = lane.active == 0 ? lane.width : (released && lane.width > 0 ? 1 : 0);
-  for (std::uint32_t i = 0; i < freed; ++i) release(node, lane.request, attempt.allocation);
+  for (std::uint32_t i = 0; i < freed; ++i) release(node, attempt.allocation);
   lane.width -= freed;
   if (lane.active > 0) return;
   if (const auto it = shared_lanes_.find({lane.node, lane.request});
@@ -380,17 +413,52 @@ void Ledger::hand_on(LaneId id, Changes& changes) {
   }
 }
 
-void Ledger::account_for(const Job& job, const AttemptEnded& body, Changes& changes) {
+void Ledger::account_for(const Job& job, const ActiveAttempt& attempt, const AttemptEnded& body,
+                         Changes& changes) {
   if (!body.started_at) return;
   const Duration ran = std::max(body.ended_at - body.started_at, Duration(0));
   const GroupKey& key = groups_[job.group].key;
+  const MilliCpu weight =
+      attempt.allocation.devices.empty() ? key.request.cpus : weight_of(attempt.allocation);
   const double cpu_seconds =
-      static_cast<double>(ran.value) * 1e-6 * static_cast<double>(key.request.cpus.value) * 1e-3;
+      static_cast<double>(ran.value) * 1e-6 * static_cast<double>(weight.value) * 1e-3;
   usage_.charge(key.account, cpu_seconds, body.ended_at);
   changes.accounts.insert(key.account);
-  if (body.outcome.ending != Ending::kExited) return;
-  profiles_[key.kind].add(ran, body.outcome.peak_memory);
+  learn_devices(job, attempt, body.outcome);
+  if (body.outcome.ending == Ending::kExited)
+    profiles_[key.kind].add(ran, body.outcome.peak_memory);
   changes.kinds.insert(key.kind);
+}
+
+// A run that ended well tells how much its kind needs; one that ran out of memory, that it needs
+// more than it had.
+void Ledger::learn_devices(const Job& job, const ActiveAttempt& attempt, const Outcome& outcome) {
+  if (attempt.allocation.devices.empty()) return;
+  const std::string& kind = groups_[job.group].key.kind;
+  const DeviceGrant& grant = attempt.allocation.devices.front();
+  const Device& device = node_at(attempt.allocation.node).devices.at(grant.id.value);
+  if (outcome.succeeded() && outcome.device_measured)
+    profiles_[kind].add_device(device.type, outcome.device_memory, outcome.device_share,
+                               outcome.preallocates);
+  if (outcome.ending != Ending::kDeviceOutOfMemory) return;
+  const MiB beyond(std::max(grant.memory.value * 3 / 2, outcome.device_memory.value * 5 / 4));
+  const bool whole = grant.memory >= device.memory;
+  profiles_[kind].raise_device(device.type,
+                               whole ? device.memory + MiB(1) : std::min(beyond, device.memory));
+}
+
+// Whether another device, or more of this one, could be enough where the attempt's was not.
+bool Ledger::may_grow(const Job& job, const ActiveAttempt& attempt) const {
+  if (job.lease || attempt.allocation.devices.empty()) return false;
+  const DeviceGrant& grant = attempt.allocation.devices.front();
+  const DeviceRequest& wanted = groups_[job.group].key.request.devices;
+  for (const Node& node : nodes_) {
+    for (const Device& device : node.devices) {
+      if (device.healthy && is_of_type(device.type, wanted.type) && device.memory > grant.memory)
+        return true;
+    }
+  }
+  return false;
 }
 
 // ---- time

@@ -43,6 +43,7 @@ struct Group {
 // One task's place in its job.
 struct TaskSlot {
   TaskState state = TaskState::kQueued;
+  std::uint8_t oom_retries = 0;
   std::uint16_t retries_used = 0;
   std::uint32_t attempts = 0;
 };
@@ -66,6 +67,7 @@ struct Job {
   std::uint32_t listed = 0;       // how many tasks its group counts as ready
   std::int16_t exit_status = 0;
   TaskState rest = TaskState::kQueued;
+  bool lease = false;
 
   TaskState state_of(std::uint32_t index) const {
     return index < slots.size() ? slots[index].state : rest;
@@ -81,6 +83,7 @@ struct ActiveAttempt {
   TimePoint placed_at;
   TimePoint started_at;
   std::int64_t pid = 0;
+  std::int64_t pid_birth = 0;
   Ending stop_cause = Ending::kExited;  // kExited: no stop was ordered
 };
 
@@ -156,8 +159,11 @@ class Ledger {
   const std::unordered_map<JobId, Job>& jobs() const { return jobs_; }
   const Usage& usage() const { return usage_; }
   const Profile* profile(const std::string& kind) const;
-  // CPUs that an account's active attempts hold.
-  MilliCpu held_cpus(const Account& account) const;
+  const std::map<std::string, Profile>& profiles() const { return profiles_; }
+  // The attempt that is alone on its devices so that its kind be measured; null: none.
+  const ActiveAttempt* measurer(const std::string& kind) const;
+  // What an account's active attempts hold (weight_of).
+  MilliCpu held(const Account& account) const;
   TaskCounts totals() const { return totals_; }
 
  private:
@@ -170,10 +176,14 @@ class Ledger {
   void on(const AttemptEnded& body, TimePoint at, Changes& changes);
   void on(const NodeChanged& body, TimePoint at, Changes& changes);
   void on(const NodeStateChanged& body, TimePoint at, Changes& changes);
+  void on(const AttemptMeasured& body, TimePoint at, Changes& changes);
+  void on(const ProfileChanged& body, TimePoint at, Changes& changes);
 
   std::uint32_t group_for(const JobFacts& facts);
   Job& insert_job(const JobFacts& facts, TimePoint submitted_at);
   void hold(const ActiveAttempt& attempt, const Request& request);
+  void learn_devices(const Job& job, const ActiveAttempt& attempt, const Outcome& outcome);
+  bool may_grow(const Job& job, const ActiveAttempt& attempt) const;
   void set_state(Job& job, std::uint32_t index, TaskState state);
   void touch(Job& job, std::uint32_t index);
   void relist(Job& job);
@@ -190,7 +200,8 @@ class Ledger {
   void hand_on(LaneId lane, Changes& changes);
   void sort_backlog(Lane& lane);
   void queue_behind_backlog(ActiveAttempt& attempt, Changes& changes);
-  void account_for(const Job& job, const AttemptEnded& body, Changes& changes);
+  void account_for(const Job& job, const ActiveAttempt& attempt, const AttemptEnded& body,
+                   Changes& changes);
   TaskState state_after(const Job& job, const TaskSlot& slot, const ActiveAttempt& attempt,
                         const Outcome& outcome) const;
   TaskRow task_row(const Job& job, std::uint32_t index, const ActiveAttempt* attempt) const;
@@ -212,6 +223,7 @@ class Ledger {
   std::map<std::string, Profile> profiles_;
   Usage usage_;
   std::map<Account, MilliCpu> held_;
+  std::map<std::string, TaskId> measurers_;  // by kind
   TaskCounts totals_;
 };
 

@@ -33,6 +33,7 @@ Job& Ledger::insert_job(const JobFacts& facts, TimePoint submitted_at) {
   job.max_retries = facts.retry.max;
   job.backoff = facts.retry.backoff;
   job.after = facts.after;
+  job.lease = facts.lease;
   job.submitted_at = submitted_at;
   job.counts[TaskState::kQueued] = facts.tasks.count;
   totals_[TaskState::kQueued] += facts.tasks.count;
@@ -73,16 +74,19 @@ void Ledger::restore_job(const JobRow& row, const JobFacts& facts,
     set_state(job, index, task.state);
     job.slots[index].attempts = task.attempts;
     job.slots[index].retries_used = static_cast<std::uint16_t>(task.retries_used);
+    job.slots[index].oom_retries = static_cast<std::uint8_t>(task.oom_retries);
     if (is_active(task.state)) {
       const Request& request = groups_[job.group].key.request;
-      ActiveAttempt attempt{.id = {task.task, task.attempts},
-                            .lane = task.lane,
-                            .allocation = {task.node, request.cpus, request.memory, task.devices},
-                            .staged = task.staged,
-                            .placed_at = task.placed_at,
-                            .started_at = task.started_at,
-                            .pid = task.pid,
-                            .stop_cause = task.stop_cause};
+      ActiveAttempt attempt{
+          .id = {task.task, task.attempts},
+          .lane = task.lane,
+          .allocation = {task.node, request.cpus, request.memory, task.devices, task.measuring},
+          .staged = task.staged,
+          .placed_at = task.placed_at,
+          .started_at = task.started_at,
+          .pid = task.pid,
+          .pid_birth = task.pid_birth,
+          .stop_cause = task.stop_cause};
       hold(attempt, request);
       active_[task.task] = attempt;
       if (attempt.staged) sort_backlog(lanes_.at(task.lane));
@@ -201,15 +205,18 @@ TaskRow Ledger::task_row(const Job& job, std::uint32_t index, const ActiveAttemp
   TaskRow row{.task = {job.id, index},
               .state = slot.state,
               .attempts = slot.attempts,
-              .retries_used = slot.retries_used};
+              .retries_used = slot.retries_used,
+              .oom_retries = slot.oom_retries};
   if (attempt == nullptr) return row;
   row.node = attempt->allocation.node;
   row.lane = attempt->lane;
   row.staged = attempt->staged;
   row.devices = attempt->allocation.devices;
+  row.measuring = attempt->allocation.measuring;
   row.placed_at = attempt->placed_at;
   row.started_at = attempt->started_at;
   row.pid = attempt->pid;
+  row.pid_birth = attempt->pid_birth;
   row.stop_cause = attempt->stop_cause;
   return row;
 }
@@ -219,7 +226,12 @@ const Profile* Ledger::profile(const std::string& kind) const {
   return it == profiles_.end() ? nullptr : &it->second;
 }
 
-MilliCpu Ledger::held_cpus(const Account& account) const {
+const ActiveAttempt* Ledger::measurer(const std::string& kind) const {
+  const auto it = measurers_.find(kind);
+  return it == measurers_.end() ? nullptr : find_active(it->second);
+}
+
+MilliCpu Ledger::held(const Account& account) const {
   const auto it = held_.find(account);
   return it == held_.end() ? MilliCpu() : it->second;
 }

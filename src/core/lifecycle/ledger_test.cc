@@ -305,7 +305,7 @@ TEST(lane, a_new_allocation_goes_to_who_waits_first) {
 
 TEST(lane, attempts_with_devices_have_a_lane_of_their_own) {
   World world({with_gpus(node("a", 8), 2)});
-  world.submit(spec(gpus(1), seconds(1), 2));
+  world.submit(spec(gpus(1, 500), seconds(1), 2));
   world.run();
   EXPECT_EQ(world.ledger.lanes().size(), 2u);
 }
@@ -336,10 +336,10 @@ TEST(ledger, use_and_profiles_are_measured_when_an_attempt_ends) {
   World world({node("a", 4)});
   const JobId job = world.submit(spec(cpus(2)));
   world.run();
-  EXPECT_EQ(world.ledger.held_cpus({"default", "ann"}), MilliCpu(2000));
+  EXPECT_EQ(world.ledger.held({"default", "ann"}), MilliCpu(2000));
   world.wait(seconds(30));
   world.end({job, 0});
-  EXPECT_EQ(world.ledger.held_cpus({"default", "ann"}), MilliCpu(0));
+  EXPECT_EQ(world.ledger.held({"default", "ann"}), MilliCpu(0));
   EXPECT_DOUBLE_EQ(world.ledger.usage().of({"default", "ann"}, world.now), 60);
   EXPECT_EQ(world.ledger.profile("job")->recent_mean(), seconds(30));
 }

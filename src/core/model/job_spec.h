@@ -79,6 +79,10 @@ struct JobSpec {
   std::string stdout_pattern;    // empty: kept in Tutti's own folder
   std::string stderr_pattern;    // empty: kept in Tutti's own folder
   std::string snapshot;          // digest of the work directory's copy; empty: none
+  // A lease: nothing is executed, a process that runs already gets the devices.
+  bool lease = false;
+  std::int64_t holder_pid = 0;    // of that process
+  std::int64_t holder_birth = 0;  // when it started, in clock ticks since boot
   bool operator==(const JobSpec&) const = default;
 };
 

@@ -8,29 +8,45 @@ namespace tutti {
 namespace {
 
 constexpr MilliGpu kWholeDevice{1000};
+// A display server or a monitor that keeps a context open does not make a device unfit to be had
+// alone.
+constexpr MiB kIdleForeign{512};
+
+bool same_letters(std::string_view a, std::string_view b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) {
+    const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+    return lower(x) == lower(y);
+  });
+}
 
 bool right_type(const Device& device, const DeviceRequest& wanted) {
-  return wanted.type.empty() || device.type == wanted.type;
+  return is_of_type(device.type, wanted.type);
 }
 
 bool suffices_empty(const Device& device, const DeviceRequest& wanted) {
   return device.healthy && right_type(device, wanted) && wanted.memory <= device.memory;
 }
 
+MiB memory_of(const Device& device, const DeviceRequest& wanted) {
+  if (wanted.whole()) return device.memory;
+  if (wanted.memory.value > 0) return wanted.memory;
+  return MiB(device.memory.value * wanted.share.value / kWholeDevice.value);
+}
+
+MilliGpu share_of(const DeviceRequest& wanted) {
+  return wanted.whole() ? kWholeDevice : wanted.share;
+}
+
+MiB free_memory(const Device& device) {
+  return device.memory - device.reserved_memory - device.foreign;
+}
+
 bool suffices_now(const Device& device, const DeviceRequest& wanted) {
   if (!suffices_empty(device, wanted)) return false;
-  if (wanted.whole()) return device.holders == 0;
-  return device.reserved_memory + wanted.memory <= device.memory &&
+  if (wanted.whole()) return device.holders == 0 && device.foreign <= kIdleForeign;
+  return memory_of(device, wanted) <= free_memory(device) &&
          device.reserved_share + wanted.share <= kWholeDevice &&
          device.reserved_share < kWholeDevice;
-}
-
-MiB memory_taken(const Device& device, const DeviceRequest& wanted) {
-  return wanted.whole() ? device.memory : wanted.memory;
-}
-
-MilliGpu share_taken(const DeviceRequest& wanted) {
-  return wanted.whole() ? kWholeDevice : wanted.share;
 }
 
 bool has_labels(const Node& node, const Request& request) {
@@ -49,6 +65,66 @@ bool enough_devices(const Node& node, const DeviceRequest& wanted, Predicate suf
   return false;
 }
 
+bool contains(std::span<const DeviceId> ids, DeviceId id) {
+  return std::find(ids.begin(), ids.end(), id) != ids.end();
+}
+
+// The part of a device that is left, by whichever of memory and compute is scarcer.
+double left_of(const Device& device) {
+  if (device.memory.value == 0) return 0;
+  const double memory = static_cast<double>(std::max(free_memory(device), MiB()).value) /
+                        static_cast<double>(device.memory.value);
+  const double share =
+      static_cast<double>((kWholeDevice - device.reserved_share).value) / kWholeDevice.value;
+  return std::min(memory, share);
+}
+
+// The part of what is left of the device that the waiting work is expected not to be able to use.
+double unusable(const Device& device, std::span<const DeviceDemand> demand) {
+  double lost = 0;
+  for (const DeviceDemand& one : demand) {
+    if (right_type(device, one.wanted) && !suffices_now(device, one.wanted))
+      lost += one.weight * left_of(device);
+  }
+  return lost;
+}
+
+void take(Device& device, const DeviceGrant& grant) {
+  device.reserved_memory += grant.memory;
+  device.reserved_share += grant.share;
+  ++device.holders;
+}
+
+double growth(const Device& device, const DeviceRequest& wanted,
+              std::span<const DeviceDemand> demand) {
+  Device after = device;
+  take(after, {device.id, memory_of(device, wanted), share_of(wanted)});
+  return unusable(after, demand) - unusable(device, demand);
+}
+
+struct Candidate {
+  const Device* device;
+  double growth = 0;
+};
+
+std::vector<Candidate> candidates(const Node& node, const DeviceRequest& wanted,
+                                  std::span<const DeviceId> kept,
+                                  std::span<const DeviceDemand> demand) {
+  std::vector<Candidate> found;
+  const bool pack = wanted.packing == Packing::kPack;
+  for (const Device& device : node.devices) {
+    if (wanted.count > 0 && !contains(kept, device.id) && suffices_now(device, wanted))
+      found.push_back({&device, pack ? growth(device, wanted, demand) : 0});
+  }
+  std::stable_sort(found.begin(), found.end(), [&](const Candidate& a, const Candidate& b) {
+    if (a.growth != b.growth) return a.growth < b.growth;
+    const double left_a = left_of(*a.device);
+    const double left_b = left_of(*b.device);
+    return pack ? left_a < left_b : left_a > left_b;
+  });
+  return found;
+}
+
 }  // namespace
 
 const char* node_state_name(Node::State state) {
@@ -63,6 +139,12 @@ const char* node_state_name(Node::State state) {
   return "unknown";
 }
 
+bool is_of_type(std::string_view type, std::string_view wanted) {
+  if (wanted.empty() || same_letters(type, wanted)) return true;
+  return type.size() > wanted.size() && type[wanted.size()] == '-' &&
+         same_letters(type.substr(0, wanted.size()), wanted);
+}
+
 bool could_ever_fit(const Node& node, const Request& request) {
   return request.cpus <= node.cpus && request.memory <= node.memory && has_labels(node, request) &&
          enough_devices(node, request.devices, suffices_empty);
@@ -73,43 +155,78 @@ bool fits_now(const Node& node, const Request& request) {
          has_labels(node, request) && enough_devices(node, request.devices, suffices_now);
 }
 
-Allocation grant(const Node& node, const Request& request) {
+bool fits_beside(const Node& node, const Request& request, std::span<const DeviceId> kept) {
+  if (kept.empty()) return fits_now(node, request);
+  return request.cpus <= node.free_cpus && request.memory <= node.free_memory &&
+         has_labels(node, request) &&
+         enough_devices(node, request.devices,
+                        [&](const Device& device, const DeviceRequest& wanted) {
+                          return !contains(kept, device.id) && suffices_now(device, wanted);
+                        });
+}
+
+std::uint32_t devices_now(const Node& node, const DeviceRequest& wanted) {
+  return static_cast<std::uint32_t>(
+      std::count_if(node.devices.begin(), node.devices.end(),
+                    [&](const Device& device) { return suffices_now(device, wanted); }));
+}
+
+Allocation grant(const Node& node, const Request& request, std::span<const DeviceId> kept,
+                 std::span<const DeviceDemand> demand) {
   Allocation allocation{node.id, request.cpus, request.memory, {}};
-  std::vector<const Device*> candidates;
-  for (const Device& device : node.devices) {
-    if (request.devices.count > 0 && suffices_now(device, request.devices))
-      candidates.push_back(&device);
+  if (request.devices.count == 0) return allocation;
+  const std::vector<Candidate> found = candidates(node, request.devices, kept, demand);
+  TUTTI_CHECK(found.size() >= request.devices.count);
+  for (std::uint32_t i = 0; i < request.devices.count; ++i) {
+    const Device& device = *found[i].device;
+    allocation.devices.push_back(
+        {device.id, memory_of(device, request.devices), share_of(request.devices)});
   }
-  std::stable_sort(candidates.begin(), candidates.end(), [](const Device* a, const Device* b) {
-    return a->memory - a->reserved_memory < b->memory - b->reserved_memory;
-  });
-  TUTTI_CHECK(candidates.size() >= request.devices.count);
-  for (std::uint32_t i = 0; i < request.devices.count; ++i)
-    allocation.devices.push_back(candidates[i]->id);
   return allocation;
 }
 
-void reserve(Node& node, const Request& request, const Allocation& allocation) {
+void reserve(Node& node, const Allocation& allocation) {
   node.free_cpus -= allocation.cpus;
   node.free_memory -= allocation.memory;
-  TUTTI_CHECK(allocation.devices.size() == request.devices.count);
-  for (const DeviceId id : allocation.devices) {
-    Device& device = node.devices.at(id.value);
-    device.reserved_memory += memory_taken(device, request.devices);
-    device.reserved_share += share_taken(request.devices);
-    ++device.holders;
+  for (const DeviceGrant& grant : allocation.devices) take(node.devices.at(grant.id.value), grant);
+}
+
+void release(Node& node, const Allocation& allocation) {
+  node.free_cpus += allocation.cpus;
+  node.free_memory += allocation.memory;
+  for (const DeviceGrant& grant : allocation.devices) {
+    Device& device = node.devices.at(grant.id.value);
+    device.reserved_memory -= grant.memory;
+    device.reserved_share -= grant.share;
+    TUTTI_CHECK(device.holders > 0);
+    --device.holders;
   }
 }
 
-void release(Node& node, const Request& request, const Allocation& allocation) {
-  node.free_cpus += allocation.cpus;
-  node.free_memory += allocation.memory;
-  for (const DeviceId id : allocation.devices) {
-    Device& device = node.devices.at(id.value);
-    device.reserved_memory -= memory_taken(device, request.devices);
-    device.reserved_share -= share_taken(request.devices);
-    TUTTI_CHECK(device.holders > 0);
-    --device.holders;
+void carry_over_devices(const std::vector<Device>& before, std::vector<Device>& devices) {
+  const bool held = std::any_of(before.begin(), before.end(),
+                                [](const Device& device) { return device.holders > 0; });
+  if (!held) return;
+  std::vector<Device> fresh = std::move(devices);
+  devices = before;
+  for (Device& device : devices) {
+    const auto it = std::find_if(fresh.begin(), fresh.end(),
+                                 [&](const Device& one) { return one.uuid == device.uuid; });
+    if (it == fresh.end()) {
+      device.healthy = false;
+      if (device.trouble.empty()) device.trouble = "is not there any more";
+      continue;
+    }
+    it->id = device.id;
+    it->reserved_memory = device.reserved_memory;
+    it->reserved_share = device.reserved_share;
+    it->holders = device.holders;
+    device = std::move(*it);
+    fresh.erase(it);
+  }
+  for (Device& device : fresh) {
+    device.id = DeviceId(static_cast<std::uint32_t>(devices.size()));
+    devices.push_back(std::move(device));
   }
 }
 

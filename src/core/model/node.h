@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/units.h"
@@ -20,7 +22,18 @@ struct Device {
   MilliGpu reserved_share;
   std::uint32_t holders = 0;  // attempts and leases that have it
   bool healthy = true;
+  std::string trouble;  // why it is not healthy
+  std::string name;     // the vendor's, such as "NVIDIA A100-SXM4-80GB"
+  bool amd = false;
+  std::string emulation;  // the file of its emulator's state; empty: a real device
+  MiB foreign;            // memory of processes that Tutti did not start
   bool operator==(const Device&) const = default;
+};
+
+// What some waiting work wants of a device, and how much of the queue it is.
+struct DeviceDemand {
+  DeviceRequest wanted;
+  double weight = 0;
 };
 
 // A machine that runs attempts: its size, what is free of it, and whether it takes work.
@@ -43,16 +56,34 @@ struct Node {
 
 const char* node_state_name(Node::State state);
 
+// Whether a device of this type is what was asked for: "A100" means "A100-80G" too, and an empty
+// wish means any.
+bool is_of_type(std::string_view type, std::string_view wanted);
+
 // Whether `request` would fit the empty node; infeasible ("never") as opposed to unavailable.
 bool could_ever_fit(const Node& node, const Request& request);
 
 // Whether `request` fits what is free of the node now. Says nothing about the node's state.
 bool fits_now(const Node& node, const Request& request);
 
-// The grant for a request that fits now: the fullest devices that still suffice, ties by id.
-Allocation grant(const Node& node, const Request& request);
+// The same without the devices in `kept`, which are for somebody else.
+bool fits_beside(const Node& node, const Request& request, std::span<const DeviceId> kept);
 
-void reserve(Node& node, const Request& request, const Allocation& allocation);
-void release(Node& node, const Request& request, const Allocation& allocation);
+// How many devices of the node suffice now.
+std::uint32_t devices_now(const Node& node, const DeviceRequest& wanted);
+
+// The grant for a request that fits beside `kept`. Of the devices that suffice it takes those after
+// which the expected part of the device that nobody in `demand` can use grows least, then the
+// fullest; ties by id. With Packing::kSpread the emptiest.
+Allocation grant(const Node& node, const Request& request, std::span<const DeviceId> kept = {},
+                 std::span<const DeviceDemand> demand = {});
+
+void reserve(Node& node, const Allocation& allocation);
+void release(Node& node, const Allocation& allocation);
+
+// Takes over what the ledger counts (reservations, holders) from `before`; a device is the same if
+// its UUID is. While devices of `before` are held, none is renumbered: those that are gone stay as
+// unhealthy ones, new ones come last.
+void carry_over_devices(const std::vector<Device>& before, std::vector<Device>& devices);
 
 }  // namespace tutti

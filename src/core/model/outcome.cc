@@ -22,6 +22,8 @@ const char* ending_name(Ending ending) {
       return "recalled";
     case Ending::kPreempted:
       return "preempted";
+    case Ending::kDeviceOutOfMemory:
+      return "gpu_out_of_memory";
   }
   return "unknown";
 }
@@ -30,6 +32,8 @@ int exit_status(const Outcome& outcome) {
   switch (outcome.ending) {
     case Ending::kExited:
       return outcome.exit_code;
+    case Ending::kDeviceOutOfMemory:
+      return outcome.exit_code != 0 ? outcome.exit_code : 137;
     case Ending::kSignalled:
       return 128 + outcome.signal;
     case Ending::kTimeout:

@@ -9,6 +9,12 @@ namespace {
 constexpr double kSmallest = 100.0;  // microseconds
 constexpr double kStepsPerOctave = 4.0;
 
+constexpr std::size_t kEnoughPeaks = 3;
+constexpr double kFirstMargin = 0.10;
+constexpr double kLeastMargin = 0.02;
+constexpr double kMostMargin = 0.25;
+constexpr double kLeastMarginMiB = 64.0;
+
 std::size_t bucket_of(Duration ran) {
   const double ratio = std::max(1.0, static_cast<double>(ran.value) / kSmallest);
   const auto bucket = static_cast<std::size_t>(std::log2(ratio) * kStepsPerOctave);
@@ -22,12 +28,62 @@ Duration middle_of(std::size_t bucket) {
 
 }  // namespace
 
+MiB DeviceProfile::peak() const {
+  return peaks.empty() ? MiB() : *std::max_element(peaks.begin(), peaks.end());
+}
+
+MiB DeviceProfile::need() const {
+  if (peaks.empty()) return floor;
+  const auto top = static_cast<double>(peak().value);
+  double margin = kFirstMargin * top;
+  if (peaks.size() >= kEnoughPeaks) {
+    double mean = 0;
+    for (const MiB one : peaks) mean += static_cast<double>(one.value);
+    mean /= static_cast<double>(peaks.size());
+    double squares = 0;
+    for (const MiB one : peaks)
+      squares += (static_cast<double>(one.value) - mean) * (static_cast<double>(one.value) - mean);
+    const double deviation = std::sqrt(squares / static_cast<double>(peaks.size() - 1));
+    margin = std::clamp(2 * deviation, kLeastMargin * top, kMostMargin * top);
+  }
+  const MiB wanted(std::llround(top + std::max(margin, kLeastMarginMiB)));
+  return std::max(wanted, floor);
+}
+
 void Profile::add(Duration ran, MiB peak_memory) {
   ++samples_;
   ++buckets_[bucket_of(ran)];
   const auto weight = static_cast<std::int64_t>(std::min<std::uint64_t>(samples_, 12));
   recent_mean_ += Duration((ran.value - recent_mean_.value) / weight);
   peak_memory_ = std::max(peak_memory_, peak_memory);
+}
+
+DeviceProfile& Profile::device(const std::string& type) {
+  const auto it = std::find_if(devices_.begin(), devices_.end(),
+                               [&](const DeviceProfile& one) { return one.type == type; });
+  if (it != devices_.end()) return *it;
+  devices_.push_back({.type = type});
+  return devices_.back();
+}
+
+void Profile::add_device(const std::string& type, MiB peak, MilliGpu share, bool preallocates) {
+  DeviceProfile& one = device(type);
+  ++one.samples;
+  if (one.peaks.size() == DeviceProfile::kRecent) one.peaks.erase(one.peaks.begin());
+  one.peaks.push_back(peak);
+  const auto weight = static_cast<std::int64_t>(std::min<std::uint32_t>(one.samples, 12));
+  one.share += MilliGpu((share.value - one.share.value) / weight);
+  one.preallocates = preallocates;
+}
+
+void Profile::raise_device(const std::string& type, MiB floor) {
+  DeviceProfile& one = device(type);
+  one.floor = std::max(one.floor, floor);
+}
+
+bool Profile::measured() const {
+  return std::any_of(devices_.begin(), devices_.end(),
+                     [](const DeviceProfile& one) { return one.samples > 0; });
 }
 
 Duration Profile::quantile(double q) const {
@@ -46,6 +102,7 @@ Profile Profile::of(const Content& content) {
   profile.recent_mean_ = content.recent_mean;
   profile.peak_memory_ = content.peak_memory;
   profile.buckets_ = content.buckets;
+  profile.devices_ = content.devices;
   return profile;
 }
 

@@ -2,14 +2,33 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "base/units.h"
 
 namespace tutti {
 
+// What was measured of a kind on one type of device. A plain record.
+struct DeviceProfile {
+  static constexpr std::size_t kRecent = 16;
+  std::string type;           // such as "A100-80G"
+  std::uint32_t samples = 0;  // runs that were measured
+  std::vector<MiB> peaks;     // of the last kRecent runs, the newest last
+  MilliGpu share;             // mean use of its compute over the last dozen runs
+  MiB floor;                  // it ran out of memory with less than this
+  bool preallocates = false;  // takes nearly all memory at its start, whatever it needs
+  bool operator==(const DeviceProfile&) const = default;
+
+  MiB peak() const;
+  // What to reserve for the next run: the highest recent peak with a margin that follows their
+  // spread (a tenth while there are fewer than three), and no less than the floor.
+  MiB need() const;
+};
+
 // What was measured for one kind of job: how long its attempts ran and how much memory they used.
 // A histogram in steps of a quarter octave, from 100 microseconds up, so that merging and updating
-// are exact and its size is fixed. Device memory and speed per device type will stand beside it.
+// are exact and its size is fixed; and beside it, device memory and use by type of device.
 class Profile {
  public:
   static constexpr std::size_t kBuckets = 128;
@@ -23,14 +42,24 @@ class Profile {
   Duration recent_mean() const { return recent_mean_; }
   MiB peak_memory() const { return peak_memory_; }
 
+  // A run on a device of this type was measured.
+  void add_device(const std::string& type, MiB peak, MilliGpu share, bool preallocates);
+  // A run on a device of this type ran out of memory with less than `floor`.
+  void raise_device(const std::string& type, MiB floor);
+  // By type, in the order in which they were met.
+  const std::vector<DeviceProfile>& devices() const { return devices_; }
+  // Whether a run on any device was measured.
+  bool measured() const;
+
   // For the store: the exact content.
   struct Content {
     std::uint64_t samples = 0;
     Duration recent_mean;
     MiB peak_memory;
     std::array<std::uint32_t, kBuckets> buckets{};
+    std::vector<DeviceProfile> devices;
   };
-  Content content() const { return {samples_, recent_mean_, peak_memory_, buckets_}; }
+  Content content() const { return {samples_, recent_mean_, peak_memory_, buckets_, devices_}; }
   static Profile of(const Content& content);
   bool operator==(const Profile&) const = default;
 
@@ -39,6 +68,9 @@ class Profile {
   Duration recent_mean_;
   MiB peak_memory_;
   std::array<std::uint32_t, kBuckets> buckets_{};
+  std::vector<DeviceProfile> devices_;
+
+  DeviceProfile& device(const std::string& type);
 };
 
 }  // namespace tutti

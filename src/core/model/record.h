@@ -6,6 +6,7 @@
 #include "base/units.h"
 #include "core/model/ids.h"
 #include "core/model/outcome.h"
+#include "core/model/request.h"
 #include "core/model/task_state.h"
 
 namespace tutti {
@@ -17,15 +18,18 @@ struct TaskRow {
   TaskState state = TaskState::kQueued;
   std::uint32_t attempts = 0;      // number of the newest attempt
   std::uint32_t retries_used = 0;  // since submission or the user's last retry
+  std::uint32_t oom_retries = 0;   // likewise, after running out of a device's memory
   TimePoint not_before;            // end of a back-off
   NodeId node;
   LaneId lane;
   bool staged = false;
-  std::vector<DeviceId> devices;
+  std::vector<DeviceGrant> devices;
+  bool measuring = false;
   TimePoint placed_at;
   TimePoint started_at;
   TimePoint ended_at;
   std::int64_t pid = 0;
+  std::int64_t pid_birth = 0;           // see AttemptStarted
   Ending stop_cause = Ending::kExited;  // kExited: no stop was ordered
   Outcome outcome;                      // of the newest attempt that ended
   bool operator==(const TaskRow&) const = default;

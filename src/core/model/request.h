@@ -10,14 +10,35 @@
 
 namespace tutti {
 
-// The GPUs that one task wants. With memory and share both zero it wants whole devices.
+// Whether a task may have its devices together with others.
+enum class Sharing : std::uint8_t {
+  kAuto = 0,   // as its numbers allow; without numbers, as what was measured of its kind allows
+  kNever = 1,  // it has them to itself
+};
+
+// Which of several devices that suffice a task gets.
+enum class Packing : std::uint8_t {
+  kPack = 0,    // the one after which the rest is of most use to others
+  kSpread = 1,  // the emptiest
+};
+
+// The GPUs that one task wants.
 struct DeviceRequest {
   std::uint32_t count = 0;
-  std::string type;  // empty: any type
-  MiB memory;        // of each device
-  MilliGpu share;    // of each device's compute
+  std::string type;  // empty: any type; "A100" means every A100, "A100-80G" that size alone
+  MiB memory;        // of each device; zero: its part by share, or unknown
+  MilliGpu share;    // of each device's compute; zero: not counted
+  Sharing sharing = Sharing::kAuto;
+  Packing packing = Packing::kPack;
   auto operator<=>(const DeviceRequest&) const = default;
-  bool whole() const { return memory.value == 0 && share.value == 0; }
+  // It gets devices that nobody else has. So does what is not known: it has to be measured first.
+  bool whole() const {
+    return sharing == Sharing::kNever || (memory.value == 0 && share.value == 0);
+  }
+  // Only a measurement can tell how much of a device it needs.
+  bool unknown() const {
+    return count > 0 && sharing == Sharing::kAuto && memory.value == 0 && share.value == 0;
+  }
 };
 
 // The resources that one task wants, all of them on one node. Equal requests are interchangeable:
@@ -34,13 +55,27 @@ struct Request {
   auto operator<=>(const Request&) const = default;
 };
 
+// A device of an allocation, and how much of it.
+struct DeviceGrant {
+  DeviceId id;
+  MiB memory;
+  MilliGpu share;
+  bool operator==(const DeviceGrant&) const = default;
+};
+
 // What an attempt was granted. Held from the moment of the grant until the node proves it free.
 struct Allocation {
   NodeId node;
   MilliCpu cpus;
   MiB memory;
-  std::vector<DeviceId> devices;
+  std::vector<DeviceGrant> devices;
+  bool measuring = false;  // the first run of its kind, alone on its devices to be measured
   bool operator==(const Allocation&) const = default;
 };
+
+// What an allocation or a request counts in fair share: a GPU, or 80 GiB of one, counts as sixteen
+// CPUs.
+MilliCpu weight_of(const Allocation& allocation);
+MilliCpu weight_of(const Request& request);
 
 }  // namespace tutti

@@ -32,7 +32,7 @@ struct Reservation {
   // What others may still take of the node without delaying it.
   MilliCpu spare_cpus;
   MiB spare_memory;
-  bool spare_devices = false;  // whether devices are left out of its request
+  std::vector<DeviceId> devices;  // those that are kept for it
   bool operator==(const Reservation&) const = default;
 };
 

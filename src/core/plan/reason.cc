@@ -58,6 +58,8 @@ const char* reason_name(ReasonCode code) {
       return "reserved";
     case ReasonCode::kNodes:
       return "nodes";
+    case ReasonCode::kProfile:
+      return "profile";
     case ReasonCode::kStarting:
       return "starting";
   }
@@ -81,9 +83,9 @@ std::string text_of(const Reason& reason, TimePoint now) {
       return fmt::format("wants {} MiB of memory, {} has {} of {} MiB free", reason.wanted,
                          reason.node, reason.available, reason.capacity);
     case ReasonCode::kDevices:
-      return fmt::format("wants {}{}, {} has {} of {} free",
+      return fmt::format("wants {}{}, {} has {} of {}{}",
                          plural(static_cast<std::uint64_t>(reason.wanted), "GPU"), reason.detail,
-                         reason.node, reason.available, reason.capacity);
+                         reason.node, reason.available, reason.capacity, reason.more);
     case ReasonCode::kBehind:
       return fmt::format(
           "{} before it in the queue; the first is of job {}",
@@ -94,6 +96,10 @@ std::string text_of(const Reason& reason, TimePoint now) {
                          reason.node, reason.job.value);
     case ReasonCode::kNodes:
       return fmt::format("no node that could run it takes work: {}", reason.detail);
+    case ReasonCode::kProfile:
+      return fmt::format("waiting for profile of {}, job {}{}", reason.detail, reason.job.value,
+                         reason.until ? ", about " + text_of_wait(reason.until - now)
+                                      : std::string(", for the first time"));
     case ReasonCode::kStarting:
       return "nothing blocks it: it starts now";
   }

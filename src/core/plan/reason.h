@@ -22,6 +22,7 @@ enum class ReasonCode : std::uint8_t {
   kBehind,      // `count` tasks come before it in the queue; `job` is the first of them
   kReserved,    // would fit, but the room is kept for `job`, which waits longer
   kNodes,       // every node that could run it is down or draining
+  kProfile,     // the first run of its kind, `detail`, is being measured: `job`, until `until`
   kStarting,    // nothing blocks it: it starts with the next round
 };
 const char* reason_name(ReasonCode code);
@@ -37,7 +38,8 @@ struct Reason {
   std::int64_t capacity = 0;
   std::uint64_t count = 0;
   std::string node;    // the best node's name
-  std::string detail;  // device type, labels, or a node's reason
+  std::string detail;  // which devices, the kind, or a node's reason
+  std::string more;    // of devices: which are left out and why
   bool operator==(const Reason&) const = default;
 };
 

@@ -5,6 +5,8 @@
 #include <string>
 #include <tuple>
 
+#include "core/plan/demand.h"
+
 namespace tutti {
 namespace {
 
@@ -24,7 +26,8 @@ Expected expected_of(const Ledger& ledger, const std::string& kind) {
   return {profile->recent_mean(), profile->quantile(0.5), profile->quantile(0.9)};
 }
 
-GroupView view_of(const Ledger& ledger, std::uint32_t index, const Expected& expected) {
+GroupView view_of(const Ledger& ledger, std::uint32_t index, const Expected& expected,
+                  std::span<const DeviceType> types) {
   const Group& group = ledger.group(index);
   GroupView view{.group = index, .key = &group.key, .ready = group.ready_tasks};
   for (const JobId id : group.ready) {
@@ -35,6 +38,9 @@ GroupView view_of(const Ledger& ledger, std::uint32_t index, const Expected& exp
   view.recent_mean = expected.recent_mean;
   view.p50 = expected.p50;
   view.p90 = expected.p90;
+  Demand demand = demand_of(group.key.request, ledger.profile(group.key.kind), types);
+  view.request = std::move(demand.request);
+  view.measure = demand.measure;
   return view;
 }
 
@@ -50,7 +56,6 @@ RunningView view_of(const GroupKey& key, const ActiveAttempt& attempt, const Exp
   RunningView view{.node = attempt.allocation.node,
                    .lane = attempt.lane,
                    .task = attempt.id.task,
-                   .request = &key.request,
                    .allocation = &attempt.allocation,
                    .started_at = start};
   view.likely_end = end_after(start, expected.p50, now);
@@ -58,6 +63,37 @@ RunningView view_of(const GroupKey& key, const ActiveAttempt& attempt, const Exp
   if (key.time_limit.value > 0) view.bound_end = start + key.time_limit;
   if (!view.likely_end) view.likely_end = view.bound_end;
   return view;
+}
+
+// The waiting work as those see it who choose a device: at most kMostDemands kinds of it.
+std::vector<DeviceDemand> demand_in(const std::vector<GroupView>& groups) {
+  constexpr std::size_t kMostDemands = 8;
+  std::vector<DeviceDemand> demand;
+  double total = 0;
+  for (const GroupView& view : groups) {
+    if (view.request.devices.count == 0) continue;
+    demand.push_back({view.request.devices, static_cast<double>(view.ready)});
+    total += demand.back().weight;
+  }
+  std::stable_sort(demand.begin(), demand.end(), [](const DeviceDemand& a, const DeviceDemand& b) {
+    return a.weight > b.weight;
+  });
+  if (demand.size() > kMostDemands) demand.resize(kMostDemands);
+  for (DeviceDemand& one : demand) one.weight /= total;
+  return demand;
+}
+
+// Who measures the kind of a group at present, and for how long yet.
+void find_measurer(const Ledger& ledger, GroupView& view, TimePoint now) {
+  const ActiveAttempt* attempt = ledger.measurer(view.key->kind);
+  if (attempt == nullptr) return;
+  view.measured_by = attempt->id.task.job;
+  const Profile* profile = ledger.profile(view.key->kind);
+  const Duration expected = profile == nullptr ? Duration() : profile->quantile(0.5);
+  const TimePoint start = attempt->started_at ? attempt->started_at : attempt->placed_at;
+  view.measured_until = end_after(start, expected, now);
+  if (!view.measured_until && view.key->time_limit.value > 0)
+    view.measured_until = start + view.key->time_limit;
 }
 
 }  // namespace
@@ -70,15 +106,20 @@ Snapshot snapshot_of(const Ledger& ledger, TimePoint now) {
     if (!expected[index]) expected[index] = expected_of(ledger, ledger.group(index).key.kind);
     return *expected[index];
   };
+  const std::vector<DeviceType> types = device_types(snapshot.nodes);
   for (std::uint32_t index = 0; index < ledger.groups().size(); ++index) {
     if (ledger.group(index).ready_tasks == 0) continue;
-    snapshot.groups.push_back(view_of(ledger, index, expect(index)));
-    snapshot.held_cpus.push_back(ledger.held_cpus(ledger.group(index).key.account));
+    snapshot.groups.push_back(view_of(ledger, index, expect(index), types));
+    snapshot.held.push_back(ledger.held(ledger.group(index).key.account));
   }
+  snapshot.demand = demand_in(snapshot.groups);
   for (const auto& [task, attempt] : ledger.active()) {
     if (attempt.staged) continue;
     const std::uint32_t group = ledger.find_job(task.job)->group;
     snapshot.running.push_back(view_of(ledger.group(group).key, attempt, expect(group), now));
+  }
+  for (GroupView& view : snapshot.groups) {
+    if (view.measure) find_measurer(ledger, view, now);
   }
   // The table of attempts has no order of its own; a policy's input must.
   std::sort(snapshot.running.begin(), snapshot.running.end(),

@@ -22,6 +22,12 @@ struct ReadyJob {
 struct GroupView {
   std::uint32_t group = 0;
   const GroupKey* key = nullptr;
+  // What it asks for once what was measured of its kind counts too.
+  Request request;
+  // Nothing is known of what it needs of a device: one task has to run alone and be measured.
+  bool measure = false;
+  JobId measured_by;         // the job whose task does so now; zero: none
+  TimePoint measured_until;  // when that is expected to end; zero: unknown
   std::uint64_t ready = 0;
   std::vector<ReadyJob> heads;  // its oldest jobs; at most Snapshot::kHeads of them
   Duration recent_mean;         // zero: never measured
@@ -36,7 +42,6 @@ struct RunningView {
   NodeId node;
   LaneId lane;
   TaskId task;
-  const Request* request = nullptr;
   const Allocation* allocation = nullptr;
   TimePoint started_at;
   TimePoint bound_end;   // zero: unknown
@@ -57,9 +62,10 @@ struct Snapshot {
   std::vector<GroupView> groups;  // those with ready tasks
   std::vector<RunningView> running;
   std::vector<LaneView> lanes;
+  std::vector<DeviceDemand> demand;  // what the groups want of devices, the largest part first
   const Usage* usage = nullptr;
-  // CPUs that each group's account holds now, by position in `groups`.
-  std::vector<MilliCpu> held_cpus;
+  // What each group's account holds now (weight_of), by position in `groups`.
+  std::vector<MilliCpu> held;
 };
 
 Snapshot snapshot_of(const Ledger& ledger, TimePoint now);

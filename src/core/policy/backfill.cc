@@ -31,7 +31,7 @@ void give_back(Node& node, const RunningView& ends) {
     node.free_cpus += ends.allocation->cpus;
     node.free_memory += ends.allocation->memory;
   } else {
-    release(node, *ends.request, *ends.allocation);
+    release(node, *ends.allocation);
   }
 }
 
@@ -67,21 +67,23 @@ std::optional<Reservation> reserve_for(const GroupView& head, const Snapshot& sn
   for (const RunningView& running : snapshot.running)
     by_node[running.node.value - 1].push_back(&running);
 
-  const Request& request = head.key->request;
+  const Request& request = head.request;
   std::optional<Reservation> best;
   TimePoint best_at = kNobodyKnows;
   for (std::size_t i = 0; i < snapshot.nodes.size(); ++i) {
     const Node& node = workspace.node(snapshot.nodes[i].id);
     if (node.state != Node::State::kUp || !could_ever_fit(node, request)) continue;
-    const auto [at, later] = earliest_fit(node, request, by_node[i], snapshot.now);
+    auto [at, later] = earliest_fit(node, request, by_node[i], snapshot.now);
     if (best && at >= best_at) continue;
     best_at = at;
+    later.id = node.id;
     best = Reservation{.group = head.group,
                        .node = node.id,
                        .at = best_at == kNobodyKnows ? TimePoint() : best_at,
                        .spare_cpus = later.free_cpus - request.cpus,
-                       .spare_memory = later.free_memory - request.memory,
-                       .spare_devices = request.devices.count == 0};
+                       .spare_memory = later.free_memory - request.memory};
+    for (const DeviceGrant& one : grant(later, request, {}, snapshot.demand).devices)
+      best->devices.push_back(one.id);
   }
   return best;
 }

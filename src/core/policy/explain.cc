@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "core/plan/demand.h"
 #include "core/plan/snapshot.h"
 #include "core/policy/decide.h"
 #include "core/policy/forecast.h"
@@ -15,9 +16,32 @@
 namespace tutti {
 namespace {
 
-std::int64_t free_devices(const Node& node) {
-  return std::count_if(node.devices.begin(), node.devices.end(),
-                       [](const Device& device) { return device.healthy && device.holders == 0; });
+// Which devices are meant, after the word "GPU", such as " of type A100 with 20480 MiB free".
+std::string device_words(const DeviceRequest& wanted) {
+  std::string words;
+  if (!wanted.type.empty()) words += fmt::format(" of type {}", wanted.type);
+  if (wanted.whole()) {
+    if (wanted.memory.value > 0) words += fmt::format(" of at least {} MiB", wanted.memory.value);
+    return words + " to itself";
+  }
+  if (wanted.memory.value > 0) words += fmt::format(" with {} MiB free", wanted.memory.value);
+  if (wanted.share.value > 0)
+    words += fmt::format("{} {:g} of it unused", wanted.memory.value > 0 ? " and" : " with",
+                         static_cast<double>(wanted.share.value) / 1000.0);
+  return words;
+}
+
+// Why devices of the node are left out, such as "; GPU 1 is not used: 3 ECC errors".
+std::string device_troubles(const Node& node) {
+  std::string words;
+  for (const Device& device : node.devices) {
+    if (!device.healthy)
+      words += fmt::format("; GPU {} is not used: {}", device.id.value,
+                           device.trouble.empty() ? "it is sick" : device.trouble);
+    else if (device.foreign.value > 0)
+      words += fmt::format("; others have {} MiB of GPU {}", device.foreign.value, device.id.value);
+  }
+  return words;
 }
 
 // The node that lacks least: the one to name in a reason.
@@ -50,10 +74,9 @@ void add_lacks(const Node& node, const Request& request, std::vector<Reason>& re
   devices_only.cpus = MilliCpu();
   devices_only.devices = request.devices;
   if (!fits_now(node, devices_only) && request.devices.count > 0) {
-    const std::string& type = request.devices.type;
-    lack(ReasonCode::kDevices, request.devices.count, free_devices(node),
-         static_cast<std::int64_t>(node.devices.size()),
-         type.empty() ? std::string() : fmt::format(" of type {}", type));
+    lack(ReasonCode::kDevices, request.devices.count, devices_now(node, request.devices),
+         static_cast<std::int64_t>(node.devices.size()), device_words(request.devices));
+    reasons.back().more = device_troubles(node);
   }
 }
 
@@ -110,7 +133,10 @@ bool would_start(const Waiting& waiting, const Snapshot& otherwise) {
 
 bool would_start_as(const Waiting& waiting, const GroupKey& key) {
   Snapshot otherwise = waiting.snapshot;
-  otherwise.groups[waiting.position].key = &key;
+  GroupView& view = otherwise.groups[waiting.position];
+  view.key = &key;
+  view.request.cpus = key.request.cpus;
+  view.request.memory = key.request.memory;
   return would_start(waiting, otherwise);
 }
 
@@ -134,7 +160,7 @@ void add_freeing_jobs(const Waiting& waiting, const Node& node, const Request& r
     // What is staged behind an attempt inherits its room.
     if (running.node != node.id || waiting.ledger.find_lane(running.lane)->staged > 0) continue;
     Node& later = without.try_emplace(running.task.job, node).first->second;
-    release(later, *running.request, *running.allocation);
+    release(later, *running.allocation);
   }
   int tried = 0;
   for (const auto& [job, later] : without) {
@@ -174,7 +200,18 @@ void explain_ready(const Ledger& ledger, const Job& job, TimePoint now, Explanat
   const Snapshot snapshot = snapshot_of(ledger, now);
   const auto position = position_of(snapshot, job.group);
   if (!position) return;
-  const Request& request = ledger.group(job.group).key.request;
+  const GroupView& view = snapshot.groups[*position];
+  const Request& request = view.request;
+  if (view.measured_by.value > 0) {
+    answer.reasons.push_back({.code = ReasonCode::kProfile,
+                              .job = view.measured_by,
+                              .until = view.measured_until,
+                              .detail = view.key->kind});
+    answer.remedies.push_back("stating what it needs: --gpu-mem SIZE");
+    answer.expected_start_p50 = answer.expected_start_p90 = view.measured_until;
+    answer.basis = "the end of the run that is measured, if there is room then";
+    return;
+  }
   const Waiting waiting{ledger, snapshot, *position, older_in_group(ledger, job, answer.task)};
   const Ahead ahead = ahead_of(snapshot, *position, waiting.older);
   const Node* node = best_node(ledger, request);
@@ -242,6 +279,38 @@ Explanation explain_submission(Ledger& ledger, const JobFacts& facts, TimePoint 
   return answer;
 }
 
+namespace {
+
+// What of the devices no node has; empty: it is something else.
+std::string lacking_devices(const std::vector<Node>& nodes, const DeviceRequest& wanted) {
+  std::size_t most = 0;
+  std::size_t most_of_type = 0;
+  MiB largest;
+  std::string types;
+  for (const Node& node : nodes) {
+    std::size_t of_type = 0;
+    for (const Device& device : node.devices) {
+      if (types.find(device.type) == std::string::npos)
+        types += (types.empty() ? "" : ", ") + device.type;
+      if (!is_of_type(device.type, wanted.type)) continue;
+      ++of_type;
+      largest = std::max(largest, device.memory);
+    }
+    most = std::max(most, node.devices.size());
+    most_of_type = std::max(most_of_type, of_type);
+  }
+  const auto gpus = fmt::format("{} GPU{}", wanted.count, wanted.count == 1 ? "" : "s");
+  if (wanted.count > most) return fmt::format("{} (the largest node has {})", gpus, most);
+  if (wanted.count > most_of_type)
+    return fmt::format("{} of type {} (there are GPUs of type {})", gpus, wanted.type, types);
+  if (wanted.memory > largest)
+    return fmt::format("{} with {} MiB (the largest has {} MiB)", gpus, wanted.memory.value,
+                       largest.value);
+  return {};
+}
+
+}  // namespace
+
 std::string impossible(const Ledger& ledger, const Request& request) {
   const std::vector<Node>& nodes = ledger.nodes();
   if (nodes.empty()) return {};
@@ -250,12 +319,11 @@ std::string impossible(const Ledger& ledger, const Request& request) {
   }
   MilliCpu cpus;
   MiB memory;
-  std::size_t devices = 0;
   for (const Node& node : nodes) {
     cpus = std::max(cpus, node.cpus);
     memory = std::max(memory, node.memory);
-    devices = std::max(devices, node.devices.size());
   }
+  const std::string devices = lacking_devices(nodes, request.devices);
   std::string wanted;
   if (request.cpus > cpus)
     wanted = fmt::format("{:g} CPUs (the largest node has {:g})",
@@ -264,13 +332,21 @@ std::string impossible(const Ledger& ledger, const Request& request) {
   else if (request.memory > memory)
     wanted = fmt::format("{} MiB of memory (the largest node has {})", request.memory.value,
                          memory.value);
-  else if (request.devices.count > devices)
-    wanted = fmt::format("{} GPU{} (the largest node has {})", request.devices.count,
-                         request.devices.count == 1 ? "" : "s", devices);
+  else if (request.devices.count > 0 && !devices.empty())
+    wanted = devices;
   else
     wanted = "this combination of CPUs, memory, GPUs and labels";
   return fmt::format("no node could ever run it: it wants {}. Ask for less, or add a node.",
                      wanted);
+}
+
+std::string impossible_kind(const Ledger& ledger, const Request& request, const std::string& kind) {
+  const MiB need = unmet_need(request, ledger.profile(kind), device_types(ledger.nodes()));
+  if (need.value == 0) return {};
+  return fmt::format(
+      "no GPU is large enough: runs of kind {} needed {} MiB of GPU memory. Make it smaller, add a "
+      "larger GPU, or have it measured anew: tutti profile forget {}",
+      kind, need.value, kind);
 }
 
 }  // namespace tutti

@@ -20,4 +20,7 @@ Explanation explain_submission(Ledger& ledger, const JobFacts& facts, TimePoint 
 // nothing is known to be impossible.
 std::string impossible(const Ledger& ledger, const Request& request);
 
+// Why no device suffices for what was measured of the kind, for the user; empty when one does.
+std::string impossible_kind(const Ledger& ledger, const Request& request, const std::string& kind);
+
 }  // namespace tutti

@@ -108,14 +108,16 @@ TEST(explain, memory_and_cpus_can_both_lack) {
 
 TEST(explain, devices) {
   World world({with_gpus(node("a", 8), 2, 40960, "A100")});
-  world.submit(spec(gpus(2)));
+  Request request = gpus(2);
+  request.devices.sharing = Sharing::kNever;
+  world.submit(spec(request));
   world.run();
-  Request request = gpus(1);
+  request.devices.count = 1;
   request.devices.type = "A100";
   const JobId job = world.submit(spec(request));
   EXPECT_THAT(codes(world.why(job)), ElementsAre(ReasonCode::kDevices));
   EXPECT_THAT(text(world.why(job), world),
-              HasSubstr("wants 1 GPU of type A100, a has 0 of 2 free"));
+              HasSubstr("wants 1 GPU of type A100 to itself, a has 0 of 2"));
 }
 
 TEST(explain, behind_says_how_many_and_who_is_first) {

@@ -66,7 +66,7 @@ void FairOrder::measure_use() {
   std::map<std::string, std::map<std::string, double>> held;
   for (std::size_t i = 0; i < places_.size(); ++i) {
     const Account& account = snapshot_.groups[i].key->account;
-    held[account.project].emplace(account.user, use_of(snapshot_.held_cpus[i]));
+    held[account.project].emplace(account.user, use_of(snapshot_.held[i]));
   }
   std::map<std::string, double> project_use;
   for (const auto& [project, users] : held) {
@@ -110,7 +110,7 @@ void FairOrder::remove(std::size_t position) {
 bool FairOrder::granted(std::size_t position) {
   Place& place = places_[position];
   const GroupView& view = snapshot_.groups[position];
-  const double use = use_of(view.key->request.cpus);
+  const double use = use_of(weight_of(view.request));
   const bool next_head = place.taken + 1 == view.heads[place.head].tasks;
   const bool left = !next_head || place.head + 1 < view.heads.size();
   const std::size_t user_index = place.user;

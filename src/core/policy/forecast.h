@@ -11,8 +11,9 @@ namespace tutti {
 struct Ahead {
   std::uint64_t tasks = 0;
   JobId first;  // of which job the first of them is
-  double cpu_seconds_p50 = 0;
-  double cpu_seconds_p90 = 0;
+  // Its work: CPU seconds, or for a task that wants devices the like of devices (weight_of).
+  double seconds_p50 = 0;
+  double seconds_p90 = 0;
   bool known = true;  // false: something before it has neither a time limit nor a history
 };
 

@@ -13,7 +13,7 @@ constexpr std::uint32_t kDeepest = 32;
 
 std::uint32_t depth_of(const GroupView& view) {
   if (view.recent_mean.value == 0 || view.recent_mean > kShort) return 0;
-  if (view.key->request.devices.count > 0) return 0;
+  if (view.request.devices.count > 0) return 0;
   const auto depth = static_cast<std::uint32_t>(kWindow.value / view.recent_mean.value);
   return std::clamp(depth, 2u, kDeepest);
 }
@@ -76,8 +76,7 @@ void recall_for(const GroupView& waiting, const Snapshot& snapshot, Plan& plan) 
   for (const LaneView& view : snapshot.lanes) {
     const bool overtaken = std::any_of(view.staged_groups.begin(), view.staged_groups.end(),
                                        [&](std::uint32_t group) { return group != waiting.group; });
-    if (overtaken &&
-        could_ever_fit(snapshot.nodes[view.lane->node.value - 1], waiting.key->request))
+    if (overtaken && could_ever_fit(snapshot.nodes[view.lane->node.value - 1], waiting.request))
       plan.recalls.push_back({view.lane->id});
   }
 }
@@ -86,7 +85,7 @@ void recall_for(const GroupView& waiting, const Snapshot& snapshot, Plan& plan) 
 bool stage(const GroupView& view, std::uint64_t left, Backlogs& backlogs, Plan& plan) {
   const std::uint32_t depth = depth_of(view);
   while (left > 0) {
-    const Lane* lane = backlogs.open_lane(view.key->request, depth);
+    const Lane* lane = backlogs.open_lane(view.request, depth);
     if (lane == nullptr) return false;
     backlogs.add(*lane);
     plan.starts.push_back(
@@ -115,7 +114,7 @@ void stage_in_order(const Snapshot& snapshot, std::span<const std::size_t> block
                     std::span<const std::uint64_t> taken, Backlogs& backlogs, Plan& plan) {
   for (std::size_t i = 0; i < blocked.size(); ++i) {
     const GroupView& view = snapshot.groups[blocked[i]];
-    if (depth_of(view) == 0 || !backlogs.has_lane(view.key->request)) {
+    if (depth_of(view) == 0 || !backlogs.has_lane(view.request)) {
       // Behind short work that comes before it, it has to wait anyway.
       if (i == 0) recall_for(view, snapshot, plan);
       return;

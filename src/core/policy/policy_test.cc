@@ -198,8 +198,12 @@ TEST(workspace, memory_labels_and_state_are_respected) {
 TEST(workspace, what_is_taken_is_taken) {
   World world({node("a", 2), node("b", 2)});
   Workspace workspace(world.ledger.nodes());
-  EXPECT_EQ(workspace.take(cpus(2), *workspace.find(cpus(2), std::nullopt, {})).node, NodeId(1));
-  EXPECT_EQ(workspace.take(cpus(2), *workspace.find(cpus(2), std::nullopt, {})).node, NodeId(2));
+  EXPECT_EQ(
+      workspace.take(cpus(2), *workspace.find(cpus(2), std::nullopt, {}), std::nullopt, {}).node,
+      NodeId(1));
+  EXPECT_EQ(
+      workspace.take(cpus(2), *workspace.find(cpus(2), std::nullopt, {}), std::nullopt, {}).node,
+      NodeId(2));
   EXPECT_EQ(workspace.find(cpus(1), std::nullopt, {}), std::nullopt);
   EXPECT_EQ(world.ledger.find_node("a")->free_cpus, MilliCpu(2000));
 }

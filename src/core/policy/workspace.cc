@@ -5,13 +5,17 @@
 
 namespace tutti {
 
-bool leaves(const Reservation& reservation, const Request& request, TimePoint bounded_end) {
-  if (bounded_end && reservation.at && bounded_end <= reservation.at) return true;
-  return request.cpus <= reservation.spare_cpus && request.memory <= reservation.spare_memory &&
-         (request.devices.count == 0 || reservation.spare_devices);
+bool ends_before(const Reservation& reservation, TimePoint bounded_end) {
+  return bounded_end && reservation.at && bounded_end <= reservation.at;
 }
 
-Workspace::Workspace(std::span<const Node> nodes) : nodes_(nodes.begin(), nodes.end()) {
+bool leaves(const Reservation& reservation, const Request& request, TimePoint bounded_end) {
+  if (ends_before(reservation, bounded_end)) return true;
+  return request.cpus <= reservation.spare_cpus && request.memory <= reservation.spare_memory;
+}
+
+Workspace::Workspace(std::span<const Node> nodes, std::span<const DeviceDemand> demand)
+    : nodes_(nodes.begin(), nodes.end()), demand_(demand) {
   rooms_.reserve(nodes_.size());
   std::vector<Order> order;
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
@@ -46,7 +50,17 @@ bool Workspace::allowed(const Request& request, std::size_t index,
   if (reservation && reservation->node.value == index + 1 &&
       !leaves(*reservation, request, bounded_end))
     return false;
-  return (request.devices.count == 0 && request.labels.empty()) || fits_now(nodes_[index], request);
+  if (request.devices.count == 0 && request.labels.empty()) return true;
+  return fits_beside(nodes_[index], request, kept(index, reservation, bounded_end));
+}
+
+std::span<const DeviceId> Workspace::kept(std::size_t index,
+                                          const std::optional<Reservation>& reservation,
+                                          TimePoint bounded_end) const {
+  if (!reservation || reservation->node.value != index + 1 ||
+      ends_before(*reservation, bounded_end))
+    return {};
+  return reservation->devices;
 }
 
 std::optional<NodeId> Workspace::find(const Request& request,
@@ -69,10 +83,12 @@ std::optional<NodeId> Workspace::find(const Request& request,
   return std::nullopt;
 }
 
-Allocation Workspace::take(const Request& request, NodeId id) {
+Allocation Workspace::take(const Request& request, NodeId id,
+                           const std::optional<Reservation>& reservation, TimePoint bounded_end) {
   Node& node = nodes_[id.value - 1];
-  Allocation allocation = grant(node, request);
-  reserve(node, request, allocation);
+  Allocation allocation =
+      grant(node, request, kept(id.value - 1, reservation, bounded_end), demand_);
+  reserve(node, allocation);
   order_.erase(place_of(id.value - 1));
   rooms_[id.value - 1] = room_of(node);
   order_.insert(place_of(id.value - 1));

@@ -18,13 +18,16 @@ namespace tutti {
 // nodes without devices first for requests without; ties by id.
 class Workspace {
  public:
-  explicit Workspace(std::span<const Node> nodes);
+  // `demand` is what else waits for devices: see grant().
+  explicit Workspace(std::span<const Node> nodes, std::span<const DeviceDemand> demand = {});
 
   // A node where the request fits now without touching the reservation; `bounded_end` is when the
   // task will have ended at the latest (zero: unknown).
   std::optional<NodeId> find(const Request& request, const std::optional<Reservation>& reservation,
                              TimePoint bounded_end) const;
-  Allocation take(const Request& request, NodeId node);
+  // Takes what find() found, under the same conditions.
+  Allocation take(const Request& request, NodeId node,
+                  const std::optional<Reservation>& reservation, TimePoint bounded_end);
   bool fits(const Request& request, NodeId node) const;
   const Node& node(NodeId id) const { return nodes_[id.value - 1]; }
 
@@ -32,7 +35,12 @@ class Workspace {
   bool allowed(const Request& request, std::size_t index,
                const std::optional<Reservation>& reservation, TimePoint bounded_end) const;
 
+  // The devices of a node that must be left alone.
+  std::span<const DeviceId> kept(std::size_t index, const std::optional<Reservation>& reservation,
+                                 TimePoint bounded_end) const;
+
   std::vector<Node> nodes_;
+  std::span<const DeviceDemand> demand_;
   // What a scan over thousands of nodes looks at first, close together.
   struct Room {
     std::int64_t cpus = 0;
@@ -48,6 +56,9 @@ class Workspace {
   Room room_of(const Node& node) const;
   Order place_of(std::size_t index) const;
 };
+
+// Whether something that ends by `bounded_end` (zero: unknown) is gone when the reservation is due.
+bool ends_before(const Reservation& reservation, TimePoint bounded_end);
 
 // Whether the reservation leaves this much of its node to others until it is due.
 bool leaves(const Reservation& reservation, const Request& request, TimePoint bounded_end);

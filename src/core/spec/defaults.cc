@@ -127,7 +127,7 @@ void fill_defaults(JobSpec& spec) {
     spec.tasks.step = 1;
   }
   DeviceRequest& devices = spec.request.devices;
-  if (!devices.whole() && devices.count == 0) devices.count = 1;
+  if (devices.count == 0 && devices != DeviceRequest()) devices.count = 1;
   std::vector<std::string>& labels = spec.request.labels;
   std::sort(labels.begin(), labels.end());
   labels.erase(std::unique(labels.begin(), labels.end()), labels.end());

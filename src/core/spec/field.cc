@@ -79,8 +79,24 @@ Result<void> set_gpu_memory(JobSpec& spec, std::string_view text) {
   return store(parse_memory(text), spec.request.devices.memory);
 }
 
-Result<void> set_gpu_share(JobSpec& spec, std::string_view text) {
+Result<void> set_gpu_util(JobSpec& spec, std::string_view text) {
   return store(parse_share(text), spec.request.devices.share);
+}
+
+Result<void> set_sharing(JobSpec& spec, std::string_view text) {
+  if (text != "auto" && text != "never") {
+    return invalid_input("share " + shown(text) + ": write auto or never");
+  }
+  spec.request.devices.sharing = text == "never" ? Sharing::kNever : Sharing::kAuto;
+  return {};
+}
+
+Result<void> set_packing(JobSpec& spec, std::string_view text) {
+  if (text != "pack" && text != "spread") {
+    return invalid_input("gpu_policy " + shown(text) + ": write pack or spread");
+  }
+  spec.request.devices.packing = text == "spread" ? Packing::kSpread : Packing::kPack;
+  return {};
 }
 
 Result<void> set_priority(JobSpec& spec, std::string_view text) {
@@ -95,10 +111,10 @@ Result<void> set_backoff(JobSpec& spec, std::string_view text) {
   return store(parse_duration(text), spec.retry.backoff);
 }
 
-constexpr std::array<std::string_view, 18> kNames = {
-    "name",  "project", "kind",    "array",     "max_parallel", "cpus",
-    "mem",   "gpus",    "gpu_mem", "gpu_share", "priority",     "time",
-    "grace", "retries", "backoff", "workdir",   "output",       "error"};
+constexpr std::array<std::string_view, 20> kNames = {
+    "name",    "project", "kind",     "array",    "max_parallel", "cpus",      "mem",
+    "gpus",    "gpu_mem", "gpu_util", "priority", "time",         "grace",     "retries",
+    "backoff", "workdir", "output",   "error",    "share",        "gpu_policy"};
 constexpr std::array<Setter, kNames.size()> kSetters = {
     set_text<&JobSpec::name>,
     set_text<&JobSpec::project>,
@@ -109,7 +125,7 @@ constexpr std::array<Setter, kNames.size()> kSetters = {
     set_memory,
     set_gpus,
     set_gpu_memory,
-    set_gpu_share,
+    set_gpu_util,
     set_priority,
     set_time,
     set_duration<&JobSpec::grace>,
@@ -118,6 +134,8 @@ constexpr std::array<Setter, kNames.size()> kSetters = {
     set_text<&JobSpec::workdir>,
     set_text<&JobSpec::stdout_pattern>,
     set_text<&JobSpec::stderr_pattern>,
+    set_sharing,
+    set_packing,
 };
 
 }  // namespace

@@ -10,7 +10,8 @@ namespace tutti {
 
 // The fields of a job whose value is one piece of text, by the names that job files and JSON use
 // and that flags have with dashes: name, project, kind, array, max_parallel, cpus, mem, gpus,
-// gpu_mem, gpu_share, priority, time, grace, retries, backoff, workdir, output, error.
+// gpu_mem, gpu_util, priority, time, grace, retries, backoff, workdir, output, error, share,
+// gpu_policy.
 std::span<const std::string_view> scalar_fields();
 
 // Sets one of them from its text; a number stands here as it was written. What is stated becomes a

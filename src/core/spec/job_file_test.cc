@@ -38,7 +38,7 @@ cpus: 1.5
 mem: 20G
 gpus: A100:2
 gpu_mem: 10G
-gpu_share: 50%
+gpu_util: 50%
 labels: [ssd, fast]
 priority: -5
 time: 1h30m

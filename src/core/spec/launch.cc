@@ -75,15 +75,17 @@ const Device* device_of(const Node& node, DeviceId id) {
 
 // UUIDs, which mean the same device in any order of enumeration; numbers where one has none.
 std::string visible_devices(const Allocation& allocation, const Node& node) {
+  const auto uuid_of = [&](const DeviceGrant& grant) {
+    const Device* const device = device_of(node, grant.id);
+    return device == nullptr ? std::string() : device->uuid;
+  };
   const bool by_uuid =
-      std::all_of(allocation.devices.begin(), allocation.devices.end(), [&](DeviceId id) {
-        const Device* const device = device_of(node, id);
-        return device != nullptr && !device->uuid.empty();
-      });
+      std::all_of(allocation.devices.begin(), allocation.devices.end(),
+                  [&](const DeviceGrant& grant) { return !uuid_of(grant).empty(); });
   std::string out;
-  for (const DeviceId id : allocation.devices) {
+  for (const DeviceGrant& grant : allocation.devices) {
     if (!out.empty()) out += ',';
-    out += by_uuid ? device_of(node, id)->uuid : std::to_string(id.value);
+    out += by_uuid ? uuid_of(grant) : std::to_string(grant.id.value);
   }
   return out;
 }
@@ -91,10 +93,10 @@ std::string visible_devices(const Allocation& allocation, const Node& node) {
 void add_devices(std::vector<std::string>& env, const JobSpec& spec, const Allocation& allocation,
                  const Node& node) {
   if (spec.request.devices.count > 0) {
-    env.push_back("CUDA_VISIBLE_DEVICES=" + visible_devices(allocation, node));
-    env.emplace_back("CUDA_DEVICE_ORDER=PCI_BUS_ID");
+    for (std::string& entry : device_environment(allocation, node)) env.push_back(std::move(entry));
   } else if (!node.devices.empty()) {
-    env.emplace_back("CUDA_VISIBLE_DEVICES=");
+    for (const char* name : {"CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"})
+      env.push_back(std::string(name) + "=");
   }
 }
 
@@ -134,6 +136,30 @@ std::string default_log_path(JobId job, const TaskSet& tasks, AttemptId attempt,
 
 }  // namespace
 
+std::vector<std::string> device_environment(const Allocation& allocation, const Node& node) {
+  const Device* const first =
+      allocation.devices.empty() ? nullptr : device_of(node, allocation.devices.front().id);
+  const std::string visible = visible_devices(allocation, node);
+  std::vector<std::string> env;
+  if (first != nullptr && first->amd) {
+    // HIP numbers what ROCr lets it see.
+    std::string numbers;
+    for (std::size_t i = 0; i < allocation.devices.size(); ++i)
+      numbers += (i == 0 ? "" : ",") + std::to_string(i);
+    env = {"ROCR_VISIBLE_DEVICES=" + visible, "HIP_VISIBLE_DEVICES=" + numbers,
+           "CUDA_VISIBLE_DEVICES=" + numbers};
+  } else {
+    env = {"CUDA_VISIBLE_DEVICES=" + visible, "CUDA_DEVICE_ORDER=PCI_BUS_ID",
+           "NVIDIA_VISIBLE_DEVICES=" + visible};
+  }
+  if (first != nullptr && !first->emulation.empty())
+    env.push_back("TUTTI_EMULATED_GPUS=" + first->emulation);
+  if (!allocation.devices.empty())
+    env.push_back("TUTTI_GPU_MEMORY_MIB=" +
+                  std::to_string(allocation.devices.front().memory.value));
+  return env;
+}
+
 LaunchContext context_of(JobId job, const JobSpec& spec) {
   LaunchContext context;
   context.job = job;
@@ -143,12 +169,19 @@ LaunchContext context_of(JobId job, const JobSpec& spec) {
   context.request = spec.request;
   context.time_limit = spec.time_limit;
   context.grace = spec.grace;
+  context.lease = spec.lease;
+  context.holder_pid = spec.holder_pid;
+  context.holder_birth = spec.holder_birth;
   return context;
 }
 
 Launch launch_of(JobId job, const JobSpec& spec, AttemptId attempt, const std::string& line,
                  const Allocation& allocation, const Node& node) {
   Launch launch;
+  if (spec.lease) {
+    launch.env = device_environment(allocation, node);
+    return launch;
+  }
   set_command(launch, spec, line);
   launch.env = environment(job, spec, attempt, allocation, node);
   launch.stdout_path = log_path(job, spec, attempt, LogStream::kStdout);

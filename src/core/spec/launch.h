@@ -21,6 +21,10 @@ struct LaunchContext {
   Request request;               // what is limited is said by its limit_* fields
   Duration time_limit;
   Duration grace;
+  // Of a lease, see JobSpec.
+  bool lease = false;
+  std::int64_t holder_pid = 0;
+  std::int64_t holder_birth = 0;
 };
 
 // Stands in Launch::argv for the path of the file that holds Launch::script_text.
@@ -38,6 +42,9 @@ struct Launch {
   // replaces the first argv element that is equal to kScriptPlaceholder by the path of that file.
   std::string script_text;
 };
+
+// The variables that make the granted devices, and only those, visible: "NAME=value".
+std::vector<std::string> device_environment(const Allocation& allocation, const Node& node);
 
 LaunchContext context_of(JobId job, const JobSpec& spec);
 

@@ -117,7 +117,7 @@ TEST(Launch, makes_the_granted_devices_visible_by_uuid) {
   JobSpec spec = spec_of({{"a"}, "", ""});
   spec.request.devices.count = 2;
   Allocation allocation;
-  allocation.devices = {DeviceId(1), DeviceId(3)};
+  allocation.devices = {{DeviceId(1), {}, {}}, {DeviceId(3), {}, {}}};
   Node node = node_with_devices(4);
   const auto env = [&] { return launch_of(kJob, spec, attempt_of(0), "", allocation, node).env; };
   EXPECT_THAT(env(),

@@ -55,6 +55,7 @@ Result<void> check_one_command(const JobSpec& spec) {
   const int argv = !command.argv.empty() && command.script.empty() ? 1 : 0;
   const int given = argv + (command.shell.empty() ? 0 : 1) + (command.script.empty() ? 0 : 1) +
                     (spec.lines.empty() ? 0 : 1);
+  if (given == 0 && spec.lease) return {};
   if (given == 0) return invalid_input("no command; give exactly one of command, script and lines");
   if (given > 1) {
     return invalid_input("more than one command; give exactly one of command, script and lines");
@@ -184,16 +185,19 @@ Result<void> check_place(const JobSpec& spec) {
   return {};
 }
 
-Result<void> check_request(const Request& request) {
-  if (request.cpus.value <= 0) return invalid_input("cpus must be more than zero");
+Result<void> check_request(const Request& request, bool lease) {
+  if (request.cpus.value < 0 || (request.cpus.value == 0 && !lease)) {
+    return invalid_input("cpus must be more than zero");
+  }
   if (request.memory.value < 0) return invalid_input("mem must not be negative");
   const DeviceRequest& devices = request.devices;
   if (devices.memory.value < 0) return invalid_input("gpu_mem must not be negative");
   if (devices.share.value < 0 || devices.share.value > 1000) {
-    return invalid_input("gpu_share must be between 0 and 1");
+    return invalid_input("gpu_util must be between 0 and 1");
   }
-  if (devices.count == 0 && (!devices.whole() || !devices.type.empty())) {
-    return invalid_input("gpus is 0, but a type, gpu_mem or gpu_share is given; drop one of them");
+  const DeviceRequest defaults;
+  if (devices.count == 0 && devices != defaults) {
+    return invalid_input("gpus is 0, but something is said about GPUs; drop one of them");
   }
   if (!devices.type.empty()) {
     if (const auto named = check_name("gpus: the type", devices.type); !named) return named;
@@ -239,7 +243,7 @@ Result<void> validate(const JobSpec& spec) {
   for (const auto& [field, name] : names) {
     if (const Result<void> checked = check_name(field, name); !checked) return checked;
   }
-  if (const auto checked = check_request(spec.request); !checked) return checked;
+  if (const auto checked = check_request(spec.request, spec.lease); !checked) return checked;
   const auto output = check_pattern("output", spec.stdout_pattern, spec.tasks);
   return output ? check_pattern("error", spec.stderr_pattern, spec.tasks) : output;
 }

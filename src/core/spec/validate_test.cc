@@ -96,7 +96,7 @@ TEST(Validate, names_what_is_wrong) {
       {"priority -1000001", [](JobSpec& s) { s.priority = -1000001; }},
       {"cpus must be", [](JobSpec& s) { s.request.cpus = MilliCpu(0); }},
       {"mem must not", [](JobSpec& s) { s.request.memory = MiB(-1); }},
-      {"gpu_share must be", [](JobSpec& s) { s.request.devices.share = MilliGpu(1001); }},
+      {"gpu_util must be", [](JobSpec& s) { s.request.devices.share = MilliGpu(1001); }},
       {"gpus is 0", [](JobSpec& s) { s.request.devices.type = "A100"; }},
       {"labels: a label is empty", [](JobSpec& s) { s.request.labels = {""}; }},
       {"jobs are numbered from 1", [](JobSpec& s) { s.after = {Dependency{}}; }},

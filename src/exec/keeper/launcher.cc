@@ -6,9 +6,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <string_view>
 #include <utility>
 
+#include "exec/keeper/device_memory_text.h"
 #include "exec/keeper/folders.h"
 
 namespace tutti {
@@ -199,6 +201,26 @@ Launched Launcher::explain(const ChildPlan& plan, const ChildFault& fault,
     return {-1, kNotFound, text + ": the interpreter named in its first line does not exist"};
   }
   return {-1, kNotFound, text + because(ENOENT)};
+}
+
+bool Launcher::tells_of_device_memory(const StartOrder& order) const {
+  const Launch& launch = order.launch;
+  const bool has_devices = std::any_of(
+      launch.env.begin(), launch.env.end(),
+      [](const std::string& entry) { return entry.starts_with("TUTTI_GPU_MEMORY_MIB="); });
+  if (!has_devices) return false;
+  for (const std::string* path : {&launch.stderr_path, &launch.stdout_path}) {
+    const UniqueFd file(
+        openat(logs_.get(), path->c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+    struct stat status {};
+    if (!file || fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
+    std::string tail(kErrorTail, '\0');
+    const off_t from = std::max<off_t>(0, status.st_size - static_cast<off_t>(tail.size()));
+    const ssize_t got = pread(file.get(), tail.data(), tail.size(), from);
+    tail.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+    if (tutti::tells_of_device_memory(tail)) return true;
+  }
+  return false;
 }
 
 int Launcher::open_output(const std::string& path, std::string& fault) const {

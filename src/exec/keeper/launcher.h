@@ -37,6 +37,9 @@ class Launcher {
   // The attempt has ended: its script file goes.
   void clean_up(const StartOrder& order);
 
+  // Whether what a failed attempt wrote last says that its GPU's memory did not suffice.
+  bool tells_of_device_memory(const StartOrder& order) const;
+
   // Set to an unlimited number of descriptors as far as the system lets it.
   void raise_own_limits() const;
 

@@ -70,7 +70,7 @@ void put(Encoder& to, const AttemptEnded& m) {
 
 Ending take_ending(Decoder& from) {
   const std::uint8_t value = from.u8();
-  if (value > static_cast<std::uint8_t>(Ending::kPreempted)) from.fail();
+  if (value > static_cast<std::uint8_t>(kLastEnding)) from.fail();
   return from.ok() ? static_cast<Ending>(value) : Ending::kExited;
 }
 

@@ -12,7 +12,12 @@ AttemptEnded some_end() {
   ended.attempt = kAttempt;
   ended.started_at = TimePoint(1000);
   ended.ended_at = TimePoint(2000);
-  ended.outcome = {Ending::kSignalled, -1, 9, seconds(3), MiB(12), "text with \0 byte"};
+  ended.outcome = {.ending = Ending::kSignalled,
+                   .exit_code = -1,
+                   .signal = 9,
+                   .cpu_time = seconds(3),
+                   .peak_memory = MiB(12),
+                   .message = "text with \0 byte"};
   ended.released = false;
   return ended;
 }

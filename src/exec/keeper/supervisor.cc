@@ -291,6 +291,9 @@ Outcome Supervisor::outcome_of(const Attempt& attempt) const {
   } else if (attempt.status != 0 && attempt.cgroup && attempt.cgroup->killed_for_memory()) {
     outcome.ending = Ending::kOutOfMemory;
     outcome.message = memory_message(attempt);
+  } else if (attempt.status != 0 && launcher_.tells_of_device_memory(attempt.order)) {
+    outcome.ending = Ending::kDeviceOutOfMemory;
+    outcome.message = "ran out of GPU memory";
   } else if (WIFSIGNALED(attempt.status)) {
     outcome.ending = Ending::kSignalled;
   }

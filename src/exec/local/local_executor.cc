@@ -80,7 +80,7 @@ LocalExecutor::~LocalExecutor() {
   stop_reading();
 }
 
-Result<void> LocalExecutor::attach(std::span<const AttemptId>, ReportSink& sink) {
+Result<void> LocalExecutor::attach(const Known&, ReportSink& sink) {
   stop_reading();
   stop_ = false;
   sink_ = &sink;

@@ -42,7 +42,7 @@ class LocalExecutor final : public Executor {
   LocalExecutor& operator=(const LocalExecutor&) = delete;
 
   // May be called again: then everything is reported again.
-  Result<void> attach(std::span<const AttemptId> known, ReportSink& sink) override;
+  Result<void> attach(const Known& known, ReportSink& sink) override;
   void order(std::vector<Effect> effects) override;
   void journalled(std::span<const AttemptId> ended) override;
 
@@ -73,6 +73,8 @@ class LocalExecutor final : public Executor {
   void carry_out(StartAttempt order, std::string& frames, std::vector<Report>& reports);
   void carry_out(const StopAttempt& order, std::string& frames, std::vector<Report>& reports);
   void carry_out(const RecallAttempt& order, std::string& frames, std::vector<Report>& reports);
+  // What its devices do is in `tutti gpus`; a process cannot be told.
+  void carry_out(const WarnAttempt&, std::string&, std::vector<Report>&) {}
   void start(StartAttempt order, std::string& frames);
   bool withdraw_parked(AttemptId attempt, Ending ending, std::vector<Report>& reports);
   void forget_use(JobId job, std::string& frames);

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/units.h"
+
+namespace tutti {
+
+// Our short name of a kind of GPU, made of the vendor's name and the memory: "A100-80G" for
+// "NVIDIA A100-SXM4-80GB". Holds only letters, digits, '.', '_' and '-'.
+std::string type_of_gpu(std::string_view name, MiB memory);
+
+}  // namespace tutti

@@ -1,0 +1,116 @@
+#pragma once
+
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "control/executor.h"
+#include "control/front.h"
+#include "control/gpu_monitor.h"
+#include "telemetry/gpu_source.h"
+#include "telemetry/process_tree.h"
+
+namespace tutti {
+
+// Stands before the executors of this machine and adds what the drivers of its GPUs tell: the
+// node's devices with their health and what others use of them; what each attempt and lease used,
+// in its outcome; who uses more than it was granted; and that a device is free, before the end of
+// an attempt that had it is passed on. A thread of its own reads the drivers, and only while
+// somebody has a device. Safe from any thread.
+class GpuWatcher final : public Executor, public GpuMonitor, private ReportSink {
+ public:
+  struct Options {
+    NodeId node;
+    std::string emulation;  // the file of the emulator's state; empty: real devices
+  };
+  GpuWatcher(Executor& behind, Clock& clock, FoundGpus found, Options options);
+  ~GpuWatcher() override;
+  GpuWatcher(const GpuWatcher&) = delete;
+  GpuWatcher& operator=(const GpuWatcher&) = delete;
+
+  Result<void> attach(const Known& known, ReportSink& sink) override;
+  void order(std::vector<Effect> effects) override;
+  void journalled(std::span<const AttemptId> ended) override;
+  GpuReport read_now() override;
+
+  // Reads no more. The executors behind may still report.
+  void stop();
+
+ private:
+  // An attempt or lease that has devices.
+  struct Watched {
+    std::vector<DeviceGrant> grants;
+    bool lease = false;
+    std::int64_t pid = 0;  // zero: has not started
+    std::int64_t pid_birth = 0;
+    TimePoint started_at;
+    std::map<DeviceId, MiB> used;      // at the last reading
+    std::map<DeviceId, MiB> reported;  // of what the controller was told
+    MiB peak;
+    std::int64_t share_sum = 0;  // milli-GPU, over `samples`
+    std::int64_t samples = 0;    // readings since it first had memory
+    std::uint64_t readings = 0;  // since it started
+    bool preallocates = false;
+    std::optional<AttemptEnded> ended;  // held back until its devices are free
+    TimePoint ended_at;
+  };
+  // A process on a device, and whose it is.
+  struct Seen {
+    GpuProcess process;
+    std::int64_t root = 0;  // pid of the attempt or lease; zero: foreign
+  };
+  struct Reading {
+    std::vector<GpuReading> gpus;
+    std::vector<std::vector<Seen>> processes;  // by position in `gpus`
+    std::string trouble;
+  };
+
+  void report(std::vector<Report> reports) override;
+  void watch();
+  Duration pause_locked() const;
+  void read_and_report();
+  Reading read();
+  std::vector<ProcessRoot> roots_locked() const;
+  std::vector<Report> apply_locked(const Reading& reading);
+  void apply_devices_locked(const Reading& reading);
+  void apply_processes_locked(const Reading& reading);
+  void judge_locked(AttemptId id, Watched& watched, std::vector<Report>& reports);
+  void let_pass_locked(std::vector<Report>& reports);
+  void begin_locked(const AttemptStarted& started);
+  void measure_locked(const Watched& watched, Outcome& outcome) const;
+  DeviceId device_of_locked(const std::string& uuid) const;
+
+  Executor& behind_;
+  Clock& clock_;
+  const Options options_;
+  ReportSink* sink_ = nullptr;
+  std::string source_names_;
+  std::vector<std::string> notes_;
+  bool slow_ = false;  // a source is a program that has to be run
+
+  std::mutex source_mutex_;  // guards the sources and the tree; never taken with mutex_ held
+  std::vector<std::unique_ptr<GpuSource>> sources_;
+  ProcessTree tree_;
+
+  std::mutex mutex_;  // guards what follows
+  std::condition_variable wake_;
+  Node node_;                    // as the executor behind told it
+  std::vector<Device> devices_;  // numbered as in the ledger
+  std::string trouble_;          // why nothing can be read at present
+  std::map<AttemptId, Watched> watched_;
+  std::vector<DeviceReading> newest_;  // by device
+  TimePoint busy_until_;               // read on until then, though nobody has a device
+  bool urgent_ = false;                // read at once
+  bool changed_ = false;               // the controller must hear of the node again
+  std::vector<Effect> warnings_;       // for whoever holds a lease
+  bool stop_ = false;
+  std::thread thread_;
+};
+
+}  // namespace tutti
