@@ -20,6 +20,8 @@ import sys
 import tempfile
 import time
 
+import gpus
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build" / "release"
 TUTTI = str(BUILD / "tutti")
@@ -304,7 +306,8 @@ def idle(_quick):
 
 
 STAGES = {"throughput": throughput, "acceptance": acceptance, "latency": latency,
-          "million": million, "decision": decision, "restart": restart, "idle": idle}
+          "million": million, "decision": decision, "restart": restart, "idle": idle,
+          **gpus.stages(Home, row)}
 
 
 def write_readme():

@@ -314,6 +314,10 @@ void Controller::order_start(const AttemptPlaced& placed) {
     report({AttemptEnded{placed.attempt, {}, now_, outcome, !placed.staged}});
     return;
   }
+  // Its process runs already.
+  const LaunchContext& context = *ready->context;
+  if (context.lease && !ledger_.find_active(placed.attempt.task)->started_at)
+    record(AttemptStarted{placed.attempt, now_, context.holder_pid, context.holder_birth});
   std::vector<Device> devices;
   for (const DeviceGrant& grant : placed.allocation.devices)
     devices.push_back(node.devices.at(grant.id.value));

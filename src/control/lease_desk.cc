@@ -129,14 +129,13 @@ void LeaseDesk::watch_processes() {
 
 void LeaseDesk::order(std::vector<Effect> effects) {
   std::vector<Effect> others;
-  std::vector<Report> reports;
   std::vector<std::function<void()>> calls;
   std::vector<JobId> stopped;
   {
     const std::lock_guard lock(mutex_);
     for (Effect& effect : effects) {
       if (auto* begin = std::get_if<StartAttempt>(&effect); begin && begin->context->lease) {
-        start(std::move(*begin), reports, calls);
+        start(std::move(*begin), calls);
         continue;
       }
       if (const auto* stop = std::get_if<StopAttempt>(&effect)) {
@@ -156,14 +155,12 @@ void LeaseDesk::order(std::vector<Effect> effects) {
     }
   }
   if (!others.empty()) behind_.order(std::move(others));
-  if (!reports.empty()) sink_->report(std::move(reports));
   for (const auto& call : calls) call();
   for (const JobId id : stopped)
     finish(id, {.ending = Ending::kCancelled}, "the lease was cancelled", true);
 }
 
-void LeaseDesk::start(StartAttempt order, std::vector<Report>& reports,
-                      std::vector<std::function<void()>>& calls) {
+void LeaseDesk::start(StartAttempt order, std::vector<std::function<void()>>& calls) {
   const JobId id = order.attempt.task.job;
   Lease& lease = leases_[id];
   lease.attempt = order.attempt;
@@ -172,7 +169,6 @@ void LeaseDesk::start(StartAttempt order, std::vector<Report>& reports,
   lease.pid_birth = order.context->holder_birth;
   lease.grant = {id, std::move(order.allocation), std::move(order.devices),
                  std::move(order.launch.env)};
-  reports.emplace_back(AttemptStarted{lease.attempt, lease.started_at, lease.pid, lease.pid_birth});
   if (const auto it = waiting_.find(id); it != waiting_.end()) {
     lease.holder = std::move(it->second);
     waiting_.erase(it);

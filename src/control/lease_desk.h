@@ -69,8 +69,7 @@ class LeaseDesk final : public Executor, private ReportSink {
   };
   // The executor's own inventory does not know leases.
   void report(std::vector<Report> reports) override;
-  void start(StartAttempt order, std::vector<Report>& reports,
-             std::vector<std::function<void()>>& calls);
+  void start(StartAttempt order, std::vector<std::function<void()>>& calls);
   bool finish(JobId lease, Outcome outcome, const std::string& message, bool tell);
   void watch_processes();
   void stop_watching();

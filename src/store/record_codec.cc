@@ -208,6 +208,7 @@ bool decode_profile(std::string_view bytes, Profile& profile) {
 std::string display_text(const JobSpec& spec) {
   constexpr std::size_t kMost = 200;
   constexpr std::string_view kEllipsis = "\u2026";
+  if (spec.lease) return "(lease of process " + std::to_string(spec.holder_pid) + ")";
   std::string text;
   const auto add = [&](std::string_view word) {
     if (text.size() > kMost) return;

@@ -104,16 +104,23 @@ Result<void> GpuWatcher::attach(const Known& known, ReportSink& sink) {
 }
 
 void GpuWatcher::order(std::vector<Effect> effects) {
+  bool wake = false;
   {
     const std::lock_guard lock(mutex_);
     for (const Effect& effect : effects) {
       const auto* start = std::get_if<StartAttempt>(&effect);
       if (start == nullptr || start->allocation.devices.empty()) continue;
+      wake = idle_;
       Watched& watched = watched_[start->attempt];
       watched.grants = start->allocation.devices;
       watched.lease = start->context->lease;
+      if (!watched.lease) continue;
+      watched.pid = start->context->holder_pid;
+      watched.pid_birth = start->context->holder_birth;
+      watched.started_at = clock_.now();
     }
   }
+  if (wake) wake_.notify_all();
   behind_.order(std::move(effects));
 }
 
@@ -162,8 +169,9 @@ void GpuWatcher::report(std::vector<Report> reports) {
       passed.push_back(std::move(report));
     }
     urgent_ = urgent_ || read_first;
+    read_first = urgent_;
   }
-  wake_.notify_all();
+  if (read_first) wake_.notify_all();
   if (!passed.empty()) sink_->report(std::move(passed));
 }
 
@@ -203,7 +211,11 @@ void GpuWatcher::watch() {
       const auto busy = [this] {
         return !watched_.empty() || clock_.now() < busy_until_ || !trouble_.empty();
       };
-      if (!busy()) wake_.wait(lock, [&] { return stop_ || urgent_ || busy(); });
+      if (!busy()) {
+        idle_ = true;
+        wake_.wait(lock, [&] { return stop_ || urgent_ || busy(); });
+        idle_ = false;
+      }
       if (!urgent_ && !stop_) {
         wake_.wait_for(lock, std::chrono::microseconds(pause_locked().value),
                        [this] { return stop_ || urgent_; });

@@ -107,6 +107,7 @@ class GpuWatcher final : public Executor, public GpuMonitor, private ReportSink 
   std::vector<DeviceReading> newest_;  // by device
   TimePoint busy_until_;               // read on until then, though nobody has a device
   bool urgent_ = false;                // read at once
+  bool idle_ = false;                  // the thread waits for somebody to have a device
   bool changed_ = false;               // the controller must hear of the node again
   std::vector<Effect> warnings_;       // for whoever holds a lease
   bool stop_ = false;
