@@ -31,7 +31,10 @@ class Waiter:
         self.text = b""
 
     def read(self):
-        self.text += self.socket.recv(65536)
+        piece = self.socket.recv(65536)
+        if not piece:
+            raise RuntimeError(f"the daemon hung up: {self.text[-300:]!r}")
+        self.text += piece
         return b"event: granted" in self.text
 
     def close(self):

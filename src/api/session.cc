@@ -237,7 +237,7 @@ void Session::linger() {
 }
 
 void Session::drain() {
-  buffer_.resize(kLargeRead);
+  buffer_.resize(kSmallRead);
   connection_->read_some(buffer_.data(), buffer_.size(),
                          [self = shared_from_this()](bool ok, std::size_t) {
                            if (!ok || self->closed_) return self->close();

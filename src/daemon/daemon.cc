@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <memory>
@@ -47,6 +48,16 @@ std::uint64_t raise_descriptor_limit() {
   limit.rlim_cur = limit.rlim_max;
   setrlimit(RLIMIT_NOFILE, &limit);
   return before;
+}
+
+// Who waits for a lease keeps a connection open: as many as there are descriptors, but for those of
+// the daemon itself and of a few hundred short calls.
+std::uint32_t most_connections(std::uint32_t least) {
+  constexpr rlim_t kOwn = 512;
+  constexpr rlim_t kMost = 100'000;
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur < kOwn + least) return least;
+  return static_cast<std::uint32_t>(std::min(limit.rlim_cur - kOwn, kMost));
 }
 
 // Signals that end the daemon are taken by one thread; those that a full disk or a vanished client
@@ -122,6 +133,7 @@ class Daemon {
  private:
   Result<void> start_server() {
     ServerOptions server{.unix_path = socket_path(options_.home)};
+    server.most_connections = most_connections(server.most_connections);
     if (const Result<void> made = make_socket_folder(server.unix_path); !made) return made.error();
     if (!options_.listen.empty()) {
       const std::string path =
