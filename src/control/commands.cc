@@ -217,6 +217,9 @@ std::uint64_t Controller::cancel_one(const Selection& selection) {
     const NodeId node = ledger_.find_active(attempt.task)->allocation.node;
     effects_.emplace_back(StopAttempt{attempt, node, Ending::kCancelled});
   }
+  // Whoever waits for a lease is told, though nothing of it has started.
+  if (job->lease && active.empty())
+    effects_.emplace_back(StopAttempt{{{selection.job, 0}, 0}, NodeId(1), Ending::kCancelled});
   return queued + active.size();
 }
 

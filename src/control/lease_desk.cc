@@ -16,6 +16,7 @@
 namespace tutti {
 namespace {
 
+constexpr char kCancelled[] = "the lease was cancelled";
 constexpr char kGone[] = "the process that held it is gone";
 constexpr char kHungUp[] = "the process that held it hung up without releasing it";
 
@@ -143,6 +144,11 @@ void LeaseDesk::order(std::vector<Effect> effects) {
           stopped.push_back(stop->attempt.task.job);
           continue;
         }
+        if (const auto it = waiting_.find(stop->attempt.task.job); it != waiting_.end()) {
+          calls.emplace_back([holder = it->second] { holder->ended(kCancelled); });
+          waiting_.erase(it);
+          continue;
+        }
       }
       if (const auto* warn = std::get_if<WarnAttempt>(&effect)) {
         const auto it = leases_.find(warn->attempt.task.job);
@@ -156,8 +162,7 @@ void LeaseDesk::order(std::vector<Effect> effects) {
   }
   if (!others.empty()) behind_.order(std::move(others));
   for (const auto& call : calls) call();
-  for (const JobId id : stopped)
-    finish(id, {.ending = Ending::kCancelled}, "the lease was cancelled", true);
+  for (const JobId id : stopped) finish(id, {.ending = Ending::kCancelled}, kCancelled, true);
 }
 
 void LeaseDesk::start(StartAttempt order, std::vector<std::function<void()>>& calls) {
@@ -209,9 +214,15 @@ bool LeaseDesk::let_go(JobId id, Outcome outcome, const std::string& message) {
 bool LeaseDesk::abandon(JobId id) {
   {
     const std::lock_guard lock(mutex_);
+    if (parting_) return true;
     waiting_.erase(id);
   }
   return finish(id, {.ending = Ending::kLost, .message = kHungUp}, kHungUp, false);
+}
+
+void LeaseDesk::part() {
+  const std::lock_guard lock(mutex_);
+  parting_ = true;
 }
 
 bool LeaseDesk::finish(JobId id, Outcome outcome, const std::string& message, bool tell) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -55,6 +56,8 @@ class LeaseDesk final : public Executor, private ReportSink {
   bool let_go(JobId lease, Outcome outcome, const std::string& message);
   // Its holder went away without a word: as above, and nobody is told.
   bool abandon(JobId lease);
+  // The daemon ends: who is cut off from now on did not go away, and keeps what it has.
+  void part();
 
  private:
   struct Lease {
@@ -82,6 +85,7 @@ class LeaseDesk final : public Executor, private ReportSink {
   std::map<JobId, Lease> leases_;
   std::map<JobId, std::shared_ptr<LeaseHolder>> waiting_;
   std::map<AttemptId, AttemptEnded> unacknowledged_;
+  bool parting_ = false;
   UniqueFd stop_watch_;
   std::thread watcher_;
 };

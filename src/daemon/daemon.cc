@@ -125,6 +125,7 @@ class Daemon {
     std::thread controller([this] { controller_->run(); });
     int number = 0;
     sigwait(&ending, &number);
+    leases_->part();
     server_->stop();
     controller_->stop();
     controller.join();

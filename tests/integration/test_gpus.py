@@ -332,14 +332,15 @@ def test_a_killed_leaseholder_frees_its_gpu(gpus, tmp_path):
     waiting.close()
 
 
-def test_leases_survive_the_daemons_death_and_are_never_doubled(gpus):
+@pytest.mark.parametrize("end", ["killed", "stopped"])
+def test_leases_survive_the_daemons_end_and_are_never_doubled(gpus, end):
     held = [Lease(gpus, gpu_mem="4G") for _ in range(50)]
     grants = [lease.event("granted") for lease in held]
     reserved = {gpu["uuid"]: gpu["reserved_mib"] for gpu in listed(gpus)}
     assert sum(reserved.values()) == 50 * 4096
     waiting = Lease(gpus, share="never", gpus=4)
     number = waiting.event("queued")["lease"]
-    gpus.kill9()
+    gpus.kill9() if end == "killed" else gpus.ok("daemon", "stop")
     gpus.start("--emulate-gpus", "4xA100-80G", slots=64)
     assert {gpu["uuid"]: gpu["reserved_mib"] for gpu in listed(gpus)} == reserved
     wait_until(lambda: gpus.state(number) == "cancelled")
@@ -368,6 +369,12 @@ def test_a_cancelled_lease_is_told(gpus):
     gpus.ok("cancel", number)
     assert "cancelled" in lease.event("ended")["message"]
     lease.close()
+    holder, waiting = Lease(gpus, gpus=4, share="never"), Lease(gpus, gpus=4, share="never")
+    holder.event("granted")
+    gpus.ok("cancel", waiting.event("queued")["lease"])
+    assert "cancelled" in waiting.event("ended")["message"]
+    for one in (holder, waiting):
+        one.close()
 
 
 # ---- profiles
