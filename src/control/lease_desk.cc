@@ -7,11 +7,12 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
 #include <functional>
 #include <set>
 #include <string>
 #include <utility>
+
+#include "base/process_stat.h"
 
 namespace tutti {
 namespace {
@@ -23,23 +24,13 @@ constexpr char kHungUp[] = "the process that held it hung up without releasing i
 UniqueFd open_process(std::int64_t pid, std::int64_t birth) {
   UniqueFd fd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
   // After it was opened the number cannot go to another process unnoticed.
-  if (fd && birth != 0 && birth_of_process(pid) != birth) return {};
+  const auto stat = process_stat(pid);
+  if (fd && birth != 0 && (!stat || static_cast<std::int64_t>(stat->start_ticks) != birth))
+    return {};
   return fd;
 }
 
 }  // namespace
-
-std::int64_t birth_of_process(std::int64_t pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
-  const std::string text((std::istreambuf_iterator<char>(file)), {});
-  const std::size_t name_end = text.rfind(')');
-  if (name_end == std::string::npos) return 0;
-  std::size_t at = name_end + 1;
-  constexpr int kFieldsBefore = 19;  // between the name and the start time
-  for (int field = 0; field < kFieldsBefore && at != std::string::npos; ++field)
-    at = text.find(' ', at + 1);
-  return at == std::string::npos ? 0 : std::strtoll(text.c_str() + at, nullptr, 10);
-}
 
 LeaseDesk::~LeaseDesk() {
   stop_watching();

@@ -15,9 +15,6 @@
 
 namespace tutti {
 
-// When a process started, in clock ticks since boot; zero: it is gone.
-std::int64_t birth_of_process(std::int64_t pid);
-
 // What the holder of a lease was granted.
 struct LeaseGrant {
   JobId lease;

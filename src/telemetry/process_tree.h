@@ -7,8 +7,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/process_stat.h"
 #include "telemetry/monotonic.h"
-#include "telemetry/process_stat.h"
+#include "telemetry/process_words.h"
 
 namespace tutti {
 

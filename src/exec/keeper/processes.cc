@@ -6,41 +6,16 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <array>
 #include <charconv>
 #include <memory>
+
+#include "base/process_stat.h"
 
 namespace tutti {
 namespace {
 
-std::string read_proc(pid_t pid, const char* name) {
-  std::array<char, 64> path{};
-  snprintf(path.data(), path.size(), "/proc/%d/%s", static_cast<int>(pid), name);
-  const UniqueFd fd(open(path.data(), O_RDONLY | O_CLOEXEC));
-  std::string text;
-  if (!fd) return text;
-  std::array<char, 8192> part{};
-  for (ssize_t n = 0; (n = read(fd.get(), part.data(), part.size())) > 0;) {
-    text.append(part.data(), static_cast<std::size_t>(n));
-  }
-  return text;
-}
-
-// The n-th field of /proc/PID/stat, counted as in proc(5), from 3 on: what stands before may hold
-// blanks.
-std::string_view stat_field(std::string_view stat, int n) {
-  const std::size_t name_end = stat.rfind(')');
-  if (name_end == std::string_view::npos) return {};
-  stat.remove_prefix(name_end + 1);
-  for (; n >= 3; --n) {
-    const std::size_t begin = stat.find_first_not_of(' ');
-    if (begin == std::string_view::npos) return {};
-    stat.remove_prefix(begin);
-    if (n == 3) return stat.substr(0, stat.find(' '));
-    stat.remove_prefix(std::min(stat.find(' '), stat.size()));
-  }
-  return {};
-}
+// Environments may be large; this is more than the kernel's usual limit.
+constexpr std::size_t kMostBytes = std::size_t{4} << 20;
 
 template <typename Number>
 Number number(std::string_view text) {
@@ -60,7 +35,7 @@ void for_each_process(const std::function<void(pid_t)>& visit) {
 }
 
 std::string environment_value(pid_t pid, std::string_view prefix) {
-  const std::string all = read_proc(pid, "environ");
+  const std::string all = read_proc(pid, "environ", kMostBytes);
   for (std::string_view rest = all; !rest.empty();) {
     const std::string_view variable = rest.substr(0, rest.find('\0'));
     if (variable.starts_with(prefix)) return std::string(variable.substr(prefix.size()));
@@ -71,24 +46,25 @@ std::string environment_value(pid_t pid, std::string_view prefix) {
 
 std::int64_t resident_kib(pid_t pid) {
   static const std::int64_t page_kib = sysconf(_SC_PAGESIZE) / 1024;
-  const std::string text = read_proc(pid, "statm");
+  const std::string text = read_proc(pid, "statm", kMostBytes);
   const std::size_t blank = text.find(' ');
   if (blank == std::string::npos) return 0;
   return number<std::int64_t>(std::string_view(text).substr(blank + 1)) * page_kib;
 }
 
 pid_t parent_of(pid_t pid) {
-  return number<pid_t>(stat_field(read_proc(pid, "stat"), 4));
+  const auto stat = process_stat(pid);
+  return stat ? static_cast<pid_t>(stat->parent) : 0;
 }
 
 std::uint64_t start_ticks(pid_t pid) {
-  return number<std::uint64_t>(stat_field(read_proc(pid, "stat"), 22));
+  const auto stat = process_stat(pid);
+  return stat ? stat->start_ticks : 0;
 }
 
 bool is_dead(pid_t pid) {
-  const std::string stat = read_proc(pid, "stat");
-  const std::string_view state = stat_field(stat, 3);
-  return state.empty() || state == "Z" || state == "X";
+  const auto stat = process_stat(pid);
+  return !stat || stat->state == 'Z' || stat->state == 'X';
 }
 
 std::uint64_t ticks_now() {
