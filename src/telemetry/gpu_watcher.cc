@@ -136,43 +136,46 @@ void GpuWatcher::report(std::vector<Report> reports) {
   bool read_first = false;
   {
     const std::lock_guard lock(mutex_);
-    const TimePoint now = clock_.now();
     for (Report& report : reports) {
-      if (auto* changed = std::get_if<NodeChanged>(&report)) {
-        if (changed->node.id == options_.node) {
-          node_ = changed->node;
-          changed->node.devices = devices_;
-        }
+      if (auto* changed = std::get_if<NodeChanged>(&report);
+          changed != nullptr && changed->node.id == options_.node) {
+        node_ = changed->node;
+        changed->node.devices = devices_;
       } else if (const auto* started = std::get_if<AttemptStarted>(&report)) {
         begin_locked(*started);
-      } else if (auto* ended = std::get_if<AttemptEnded>(&report)) {
-        const auto it = watched_.find(ended->attempt);
-        if (it != watched_.end()) {
-          Watched& watched = it->second;
-          busy_until_ = now + kAfterwards;
-          // A holder that lives on may have left something there; the processes of an attempt are
-          // gone, but the driver must say so too.
-          const bool had = std::any_of(watched.used.begin(), watched.used.end(),
-                                       [](const auto& one) { return one.second > kTolerance; });
-          const bool fresh = watched.lease && now - watched.started_at > kFirstPause;
-          if (!sources_.empty() && (had || fresh)) {
-            watched.ended = std::move(*ended);
-            watched.ended_at = now;
-            if (watched.lease) watched.pid = 0;
-            read_first = true;
-            continue;
-          }
-          measure_locked(watched, ended->outcome);
-          watched_.erase(it);
-        }
+      } else if (auto* ended = std::get_if<AttemptEnded>(&report);
+                 ended != nullptr && hold_back_locked(*ended)) {
+        urgent_ = true;
+        continue;
       }
       passed.push_back(std::move(report));
     }
-    urgent_ = urgent_ || read_first;
     read_first = urgent_;
   }
   if (read_first) wake_.notify_all();
   if (!passed.empty()) sink_->report(std::move(passed));
+}
+
+// True: it is kept until the driver has been asked. A holder that lives on may have left something
+// on its device; the processes of an attempt are gone, but the driver must say so too.
+bool GpuWatcher::hold_back_locked(AttemptEnded& ended) {
+  const auto it = watched_.find(ended.attempt);
+  if (it == watched_.end()) return false;
+  Watched& watched = it->second;
+  const TimePoint now = clock_.now();
+  busy_until_ = now + kAfterwards;
+  const bool had = std::any_of(watched.used.begin(), watched.used.end(),
+                               [](const auto& one) { return one.second > kTolerance; });
+  const bool long_lease = watched.lease && now - watched.started_at > kFirstPause;
+  if (sources_.empty() || (!had && !long_lease)) {
+    measure_locked(watched, ended.outcome);
+    watched_.erase(it);
+    return false;
+  }
+  watched.ended = std::move(ended);
+  watched.ended_at = now;
+  if (watched.lease) watched.pid = 0;  // what is left there is foreign from now on
+  return true;
 }
 
 void GpuWatcher::begin_locked(const AttemptStarted& started) {
@@ -326,13 +329,26 @@ void GpuWatcher::apply_devices_locked(const Reading& reading) {
   }
 }
 
+// Whose a process on a device is. It may hold several leases, each on devices of its own.
+std::vector<AttemptId> GpuWatcher::owners_locked(std::int64_t root, DeviceId device) const {
+  std::vector<AttemptId> owners;
+  if (root == 0) return owners;
+  for (const auto& [id, watched] : watched_) {
+    if (watched.pid == root &&
+        std::any_of(watched.grants.begin(), watched.grants.end(),
+                    [&](const DeviceGrant& grant) { return grant.id == device; }))
+      owners.push_back(id);
+  }
+  return owners;
+}
+
 void GpuWatcher::apply_processes_locked(const Reading& reading) {
   newest_.assign(devices_.size(), {});
   for (auto& [id, watched] : watched_) {
     for (auto& [device, memory] : watched.used) memory = MiB();
     if (watched.pid != 0) ++watched.readings;
   }
-  std::map<AttemptId, std::map<DeviceId, MilliGpu>> shares;
+  Shares shares;
   for (std::size_t i = 0; i < reading.gpus.size(); ++i) {
     const DeviceId device = device_of_locked(reading.gpus[i].uuid);
     DeviceReading& newest = newest_[device.value];
@@ -341,41 +357,37 @@ void GpuWatcher::apply_processes_locked(const Reading& reading) {
     newest.utilization = reading.gpus[i].utilization;
     MiB foreign;
     for (const Seen& seen : reading.processes[i]) {
-      // A process may hold several leases, each on devices of its own.
-      std::vector<std::map<AttemptId, Watched>::iterator> owners;
-      for (auto it = watched_.begin(); seen.root != 0 && it != watched_.end(); ++it) {
-        const auto& grants = it->second.grants;
-        if (it->second.pid == seen.root &&
-            std::any_of(grants.begin(), grants.end(),
-                        [&](const DeviceGrant& grant) { return grant.id == device; }))
-          owners.push_back(it);
-      }
+      const std::vector<AttemptId> owners = owners_locked(seen.root, device);
       const auto parts = static_cast<std::int64_t>(owners.size());
-      for (const auto& owner : owners) {
+      for (const AttemptId& owner : owners) {
         const MiB memory(seen.process.memory.value / parts);
-        owner->second.used[device] += memory;
-        newest.used_by[owner->first] += memory;
-        shares[owner->first][device] += MilliGpu(seen.process.utilization.value / parts);
+        watched_.at(owner).used[device] += memory;
+        newest.used_by[owner] += memory;
+        shares[owner][device] += MilliGpu(seen.process.utilization.value / parts);
       }
-      if (owners.empty()) {
-        foreign += seen.process.memory;
-        newest.foreign.push_back({seen.process.pid, {}, {}, seen.process.memory});
-      }
+      if (!owners.empty()) continue;
+      foreign += seen.process.memory;
+      newest.foreign.push_back({seen.process.pid, {}, {}, seen.process.memory});
     }
-    if (differs(devices_[device.value].foreign, foreign)) {
-      devices_[device.value].foreign = foreign;
-      changed_ = true;
-    }
+    if (!differs(devices_[device.value].foreign, foreign)) continue;
+    devices_[device.value].foreign = foreign;
+    changed_ = true;
   }
+  count_samples_locked(shares);
+}
+
+// Utilisation counts from when it first had memory: what it does before is no use of a device.
+void GpuWatcher::count_samples_locked(const Shares& shares) {
   for (auto& [id, watched] : watched_) {
     MiB most;
     for (const auto& [device, memory] : watched.used) most = std::max(most, memory);
-    if (most.value == 0 && watched.samples == 0) continue;
-    if (watched.ended) continue;
+    if (watched.ended || (most.value == 0 && watched.samples == 0)) continue;
     watched.peak = std::max(watched.peak, most);
     ++watched.samples;
     MilliGpu busiest;
-    for (const auto& [device, share] : shares[id]) busiest = std::max(busiest, share);
+    if (const auto it = shares.find(id); it != shares.end()) {
+      for (const auto& [device, share] : it->second) busiest = std::max(busiest, share);
+    }
     watched.share_sum += std::min<std::int64_t>(busiest.value, 1000);
   }
 }

@@ -65,6 +65,8 @@ class GpuWatcher final : public Executor, public GpuMonitor, private ReportSink 
     GpuProcess process;
     std::int64_t root = 0;  // pid of the attempt or lease; zero: foreign
   };
+  // How much of each device's compute each of them used.
+  using Shares = std::map<AttemptId, std::map<DeviceId, MilliGpu>>;
   struct Reading {
     std::vector<GpuReading> gpus;
     std::vector<std::vector<Seen>> processes;  // by position in `gpus`
@@ -80,9 +82,12 @@ class GpuWatcher final : public Executor, public GpuMonitor, private ReportSink 
   std::vector<Report> apply_locked(const Reading& reading);
   void apply_devices_locked(const Reading& reading);
   void apply_processes_locked(const Reading& reading);
+  std::vector<AttemptId> owners_locked(std::int64_t root, DeviceId device) const;
+  void count_samples_locked(const Shares& shares);
   void judge_locked(AttemptId id, Watched& watched, std::vector<Report>& reports);
   void let_pass_locked(std::vector<Report>& reports);
   void begin_locked(const AttemptStarted& started);
+  bool hold_back_locked(AttemptEnded& ended);
   void measure_locked(const Watched& watched, Outcome& outcome) const;
   DeviceId device_of_locked(const std::string& uuid) const;
 
