@@ -10,7 +10,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <functional>
+#include <thread>
 
 #include "core/spec/text.h"
 
@@ -126,6 +128,11 @@ TEST(ProcessTree, a_process_that_left_everything_is_known_by_its_environment) {
     }
     return pid;
   });
+  // Where vfork() is only fork(), as under a sanitizer, the program may not be there yet.
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (!has_variables(process_environment(stray.told()), {"TUTTI_ATTEMPT=2"}) &&
+         std::chrono::steady_clock::now() < deadline)
+    std::this_thread::yield();
   ProcessTree tree;
   tree.set_roots({{4, 999999998, 1, {"TUTTI_JOB_ID=12", "TUTTI_ATTEMPT=1"}},
                   {5, 999999999, 1, {"TUTTI_JOB_ID=12", "TUTTI_ATTEMPT=2"}}});
