@@ -143,7 +143,8 @@ class LeaseStream : public ByteSource {
  public:
   LeaseStream(const Services& services, JobId lease) : services_(services), lease_(lease) {}
   ~LeaseStream() override {
-    if (over_ || services_.leases->abandon(lease_)) return;
+    std::string unsent;
+    if (over_ || mail_->take(unsent) || services_.leases->abandon(lease_)) return;
     services_.front.cancel({{lease_, {}}}, [](const Result<Changed>&) {});
   }
   LeaseStream(const LeaseStream&) = delete;

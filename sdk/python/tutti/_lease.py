@@ -140,7 +140,11 @@ class Lease:
             _environment.pop(self.env)
 
     def _finish(self, connection: Connection) -> None:
-        """After the release the daemon ends the stream; then the connection can be used again."""
+        """After the release the daemon ends the stream; then the connection can be used again, if
+        it says so. Otherwise nothing is worth waiting for."""
+        if not connection.response.reusable:
+            connection.close()
+            return
         client = _client.current()
         try:
             connection.finish(_RELEASE_PATIENCE_S)
