@@ -6,9 +6,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
+#include <cstdlib>
 #include <functional>
-#include <set>
 #include <string>
 #include <utility>
 

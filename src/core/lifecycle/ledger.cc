@@ -135,9 +135,7 @@ TaskState Ledger::state_after(const Job& job, const TaskSlot& slot, const Active
     return TaskState::kCancelled;
   if (outcome.ending == Ending::kRecalled || outcome.ending == Ending::kPreempted)
     return TaskState::kQueued;
-  if (outcome.ending == Ending::kDeviceOutOfMemory && slot.oom_retries < kMostOomRetries &&
-      may_grow(job, attempt))
-    return TaskState::kQueued;
+  if (deserves_more_memory(job, slot, attempt, outcome)) return TaskState::kQueued;
   return slot.retries_used < job.max_retries ? TaskState::kQueued : TaskState::kFailed;
 }
 
@@ -164,8 +162,7 @@ void Ledger::on(const AttemptEnded& body, TimePoint at, Changes& changes) {
   TimePoint not_before;
   if (body.outcome.ending == Ending::kRecalled) --slot.attempts;
   if (next == TaskState::kQueued) {
-    if (body.outcome.ending == Ending::kDeviceOutOfMemory && slot.oom_retries < kMostOomRetries &&
-        may_grow(job, attempt)) {
+    if (deserves_more_memory(job, slot, attempt, body.outcome)) {
       ++slot.oom_retries;
       queue_again(job, index);
     } else if (body.outcome.ending != Ending::kRecalled &&
@@ -447,9 +444,12 @@ void Ledger::learn_devices(const Job& job, const ActiveAttempt& attempt, const O
                                whole ? device.memory + MiB(1) : std::min(beyond, device.memory));
 }
 
-// Whether another device, or more of this one, could be enough where the attempt's was not.
-bool Ledger::may_grow(const Job& job, const ActiveAttempt& attempt) const {
-  if (job.lease || attempt.allocation.devices.empty()) return false;
+// Whether it ran out of device memory, and another device or more of this one could be enough.
+bool Ledger::deserves_more_memory(const Job& job, const TaskSlot& slot,
+                                  const ActiveAttempt& attempt, const Outcome& outcome) const {
+  if (outcome.ending != Ending::kDeviceOutOfMemory || slot.oom_retries >= kMostOomRetries ||
+      job.lease || attempt.allocation.devices.empty())
+    return false;
   const DeviceGrant& grant = attempt.allocation.devices.front();
   const DeviceRequest& wanted = groups_[job.group].key.request.devices;
   for (const Node& node : nodes_) {

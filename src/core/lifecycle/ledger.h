@@ -183,7 +183,8 @@ class Ledger {
   Job& insert_job(const JobFacts& facts, TimePoint submitted_at);
   void hold(const ActiveAttempt& attempt, const Request& request);
   void learn_devices(const Job& job, const ActiveAttempt& attempt, const Outcome& outcome);
-  bool may_grow(const Job& job, const ActiveAttempt& attempt) const;
+  bool deserves_more_memory(const Job& job, const TaskSlot& slot, const ActiveAttempt& attempt,
+                            const Outcome& outcome) const;
   void set_state(Job& job, std::uint32_t index, TaskState state);
   void touch(Job& job, std::uint32_t index);
   void relist(Job& job);
