@@ -12,7 +12,7 @@ set(TUTTI_LAYERS
   "core|base"
   "control|base core"
   "store|base core control"
-  "exec|base core control"
+  "exec|base core control telemetry"
   "telemetry|base core control"
   "wire|base core"
   "api|base core control wire"

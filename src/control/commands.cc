@@ -89,9 +89,18 @@ void Controller::set_node_state(std::string node, Node::State state, std::string
                 std::move(reply));
 }
 
+void Controller::add_node(Node node, Reply<Node> reply) {
+  command<Node>([this, node = std::move(node)] { return accept_node(node); }, std::move(reply));
+}
+
+void Controller::remove_node(std::string name, bool force, Reply<Node> reply) {
+  command<Node>([this, name = std::move(name), force] { return accept_node_removal(name, force); },
+                std::move(reply));
+}
+
 void Controller::device_holders(Reply<DeviceHolders> reply) {
   post([this, reply = std::move(reply)] {
-    DeviceHolders held{.nodes = ledger_.nodes()};
+    DeviceHolders held{.nodes = present_nodes()};
     for (const auto& [task, attempt] : ledger_.active()) {
       if (attempt.allocation.devices.empty()) continue;
       const Job& job = *ledger_.find_job(task.job);
@@ -219,7 +228,7 @@ std::uint64_t Controller::cancel_one(const Selection& selection) {
   }
   // Whoever waits for a lease is told, though nothing of it has started.
   if (job->lease && active.empty())
-    effects_.emplace_back(StopAttempt{{{selection.job, 0}, 0}, NodeId(1), Ending::kCancelled});
+    effects_.emplace_back(StopAttempt{{{selection.job, 0}, 0}, kThisMachine, Ending::kCancelled});
   return queued + active.size();
 }
 
@@ -306,12 +315,18 @@ Result<Explanation> Controller::accept_explain(JobId id, std::uint32_t task) {
   return tutti::explain(ledger_, id, task, now_);
 }
 
+std::vector<Node> Controller::present_nodes() const {
+  std::vector<Node> nodes = ledger_.nodes();
+  std::erase_if(nodes, [](const Node& node) { return node.state == Node::State::kGone; });
+  return nodes;
+}
+
 Status Controller::current_status() const {
   const TaskCounts totals = ledger_.totals();
   return {.queued = totals[TaskState::kQueued],
           .placed = totals[TaskState::kPlaced],
           .running = totals[TaskState::kRunning],
-          .nodes = ledger_.nodes(),
+          .nodes = present_nodes(),
           .last_pass = last_pass_,
           .rounds = rounds_,
           .trouble = last_trouble_};
@@ -323,7 +338,53 @@ Result<Node> Controller::accept_node_state(const std::string& name, Node::State 
   if (node == nullptr) return not_found(fmt::format("there is no node '{}'", name));
   if (node->state != state || node->state_reason != reason)
     record(NodeStateChanged{node->id, state, reason});
-  return *ledger_.find_node(name);
+  // Whether it can be reached, only its executor knows.
+  if (state == Node::State::kUp && !node->remote.address.empty())
+    effects_.emplace_back(WatchNode{*node});
+  return *node;
+}
+
+Result<Node> Controller::accept_node(Node node) {
+  if (ledger_.find_node(node.name) != nullptr)
+    return conflict(fmt::format("there is a node '{}' already: remove it, or choose another --name",
+                                node.name));
+  const auto& nodes = ledger_.nodes();
+  const auto free = std::find_if(nodes.begin(), nodes.end(),
+                                 [](const Node& one) { return one.state == Node::State::kGone; });
+  const auto position = static_cast<std::uint32_t>(free - nodes.begin());
+  node.id = NodeId(position + 1);
+  node.state = Node::State::kDown;
+  node.state_reason = "connecting";
+  record(NodeChanged{node});
+  effects_.emplace_back(WatchNode{node});
+  return *ledger_.find_node(node.id);
+}
+
+Result<Node> Controller::accept_node_removal(const std::string& name, bool force) {
+  const Node* node = ledger_.find_node(name);
+  if (node == nullptr) return not_found(fmt::format("there is no node '{}'", name));
+  if (node->remote.address.empty())
+    return conflict(fmt::format("'{}' is this machine: it cannot be removed, but drained", name));
+  const NodeId id = node->id;
+  if (node->jobs > 0 && !force)
+    return conflict(fmt::format("{} of node '{}' {}: drain it and wait, or remove it with --force",
+                                node->jobs == 1 ? "an attempt" : "attempts", name,
+                                node->jobs == 1 ? "still runs" : "still run"));
+  std::vector<const ActiveAttempt*> active;
+  for (const auto& [task, attempt] : ledger_.active()) {
+    if (attempt.allocation.node == id) active.push_back(&attempt);
+  }
+  std::sort(active.begin(), active.end(),
+            [](const ActiveAttempt* a, const ActiveAttempt* b) { return a->id < b->id; });
+  std::vector<AttemptEnded> lost;
+  for (const ActiveAttempt* one : active) {
+    Outcome outcome{.ending = Ending::kLost, .message = "its node was removed"};
+    lost.push_back({one->id, one->started_at, now_, std::move(outcome), !one->staged});
+  }
+  for (AttemptEnded& one : lost) record(std::move(one));
+  record(NodeStateChanged{id, Node::State::kGone, "removed"});
+  effects_.emplace_back(ForgetNode{id});
+  return *ledger_.find_node(id);
 }
 
 }  // namespace tutti

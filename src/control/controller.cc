@@ -189,11 +189,13 @@ void Controller::take_one(const AttemptEnded& ended) {
 
 void Controller::take_one(const NodeChanged& changed) {
   if (const Node* known = ledger_.find_node(changed.node.id)) {
+    if (known->state == Node::State::kGone) return;
     Node before = *known;
     Node after = changed.node;
     // What is free and whether a user drained it are the ledger's business.
     after.free_cpus = before.free_cpus;
     after.free_memory = before.free_memory;
+    after.jobs = before.jobs;
     after.state = before.state;
     after.state_reason = before.state_reason;
     carry_over_devices(before.devices, after.devices);
@@ -206,8 +208,10 @@ void Controller::take_one(const NodeChanged& changed) {
 
 void Controller::take_one(const NodeStateChanged& changed) {
   const Node* node = ledger_.find_node(changed.node);
-  if (node != nullptr && (node->state != changed.state || node->state_reason != changed.reason))
-    record(changed);
+  // One that a user drains, or has removed, stays so.
+  if (node == nullptr || node->state == Node::State::kDraining || node->state == Node::State::kGone)
+    return;
+  if ((node->state != changed.state || node->state_reason != changed.reason)) record(changed);
 }
 
 // An attempt may use more of a device than it was granted as long as that hurts nobody: then more

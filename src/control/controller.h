@@ -46,6 +46,8 @@ class Controller : public Front, public ReportSink {
   void status(Reply<Status> reply) override;
   void set_node_state(std::string node, Node::State state, std::string reason,
                       Reply<Node> reply) override;
+  void add_node(Node node, Reply<Node> reply) override;
+  void remove_node(std::string name, bool force, Reply<Node> reply) override;
   void device_holders(Reply<DeviceHolders> reply) override;
   void profiles(Reply<Profiles> reply) override;
   void set_profiles(std::vector<std::pair<std::string, std::optional<Profile>>> profiles,
@@ -71,6 +73,9 @@ class Controller : public Front, public ReportSink {
   Result<Explanation> accept_explain(JobId job, std::uint32_t task);
   Result<Node> accept_node_state(const std::string& name, Node::State state,
                                  const std::string& reason);
+  Result<Node> accept_node(Node node);
+  Result<Node> accept_node_removal(const std::string& name, bool force);
+  std::vector<Node> present_nodes() const;
   Status current_status() const;
 
   void take(const std::vector<Report>& reports);

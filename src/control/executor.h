@@ -45,7 +45,17 @@ struct WarnAttempt {
   NodeId node;
   std::string message;
 };
-using Effect = std::variant<StartAttempt, StopAttempt, RecallAttempt, WarnAttempt>;
+// A machine elsewhere was added, or its state is asked for again: the executor connects to it, and
+// NodeStateChanged follows.
+struct WatchNode {
+  Node node;
+};
+// It was removed; nothing runs there. Nothing follows.
+struct ForgetNode {
+  NodeId node;
+};
+using Effect =
+    std::variant<StartAttempt, StopAttempt, RecallAttempt, WarnAttempt, WatchNode, ForgetNode>;
 
 // An attempt that the ledger holds active when an executor is attached.
 struct KnownAttempt {

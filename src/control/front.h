@@ -84,6 +84,10 @@ class Front {
   virtual void status(Reply<Status> reply) = 0;
   virtual void set_node_state(std::string node, Node::State state, std::string reason,
                               Reply<Node> reply) = 0;
+  // A machine elsewhere: its name, remote, labels and max_jobs are taken. kConflict if the name is.
+  virtual void add_node(Node node, Reply<Node> reply) = 0;
+  // kConflict while attempts run there, unless `force`: then they are lost.
+  virtual void remove_node(std::string name, bool force, Reply<Node> reply) = 0;
   virtual void device_holders(Reply<DeviceHolders> reply) = 0;
   virtual void profiles(Reply<Profiles> reply) = 0;
   // Replaces what is known of kinds; nothing: forgets it. kNotFound for a kind that nobody knows.

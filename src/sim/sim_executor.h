@@ -82,6 +82,8 @@ class SimExecutor : public Executor {
   void take(const StopAttempt& order);
   void take(const RecallAttempt& order);
   void take(const WarnAttempt& /*order*/) {}
+  void take(const WatchNode& /*order*/) {}
+  void take(const ForgetNode& /*order*/) {}
   static void measure(const Allocation& allocation, Outcome& outcome);
   void fill(LaneId lane);
   void start(StartAttempt order);

@@ -63,7 +63,7 @@ void event_fields(auto& codec, auto& body) {
     fields(codec, body.node);
   } else if constexpr (is<NodeStateChanged, Body>) {
     codec.number(body.node);
-    codec.choice(body.state, Node::State::kDown);
+    codec.choice(body.state, Node::State::kGone);
     codec.text(body.reason);
   } else if constexpr (is<ProfileChanged, Body>) {
     profile_changed_fields(codec, body);

@@ -120,7 +120,7 @@ void fields(auto& codec,
             auto& node) requires std::is_same_v<std::remove_cvref_t<decltype(node)>, Node> {
   codec.number(node.id);
   codec.text(node.name);
-  codec.choice(node.state, Node::State::kDown);
+  codec.choice(node.state, Node::State::kGone);
   codec.text(node.state_reason);
   codec.number(node.cpus);
   codec.number(node.memory);
@@ -139,6 +139,14 @@ void fields(auto& codec,
   });
   codec.list(node.labels, [&](auto& label) { codec.text(label); });
   codec.flag(node.keeps_backlog);
+  if (!codec.since(3)) return;
+  codec.text(node.remote.address);
+  codec.text(node.remote.key);
+  codec.text(node.remote.gpus);
+  codec.number(node.remote.patience);
+  codec.number(node.max_jobs);
+  codec.number(node.foreign_cpus);
+  codec.number(node.foreign_memory);
 }
 
 // A histogram is mostly empty: positions and values of what is not.

@@ -57,6 +57,8 @@ JobSpec sample_spec() {
   spec.lease = true;
   spec.holder_pid = 99;
   spec.holder_birth = 12345;
+  spec.remote_env = {"SEED=1"};
+  spec.results = {"/home/ann/results/%t", {"out", "."}};
   return spec;
 }
 
@@ -85,6 +87,10 @@ Node sample_node() {
                           .foreign = MiB(700)});
   node.labels = {"fast", "ssd"};
   node.keeps_backlog = true;
+  node.remote = {"ann@box:22", "/home/ann/.ssh/key", "0,2", seconds(90)};
+  node.max_jobs = 4;
+  node.foreign_cpus = MilliCpu(1500);
+  node.foreign_memory = MiB(2048);
   return node;
 }
 

@@ -118,6 +118,8 @@ class RandomRecords {
     made.lease = coin();
     made.holder_pid = whole();
     made.holder_birth = whole();
+    made.remote_env = texts();
+    made.results = {bytes(), texts()};
     return made;
   }
   Outcome outcome() {
@@ -169,7 +171,7 @@ class RandomRecords {
     Node made;
     made.id = NodeId(narrow());
     made.name = bytes();
-    made.state = choice(Node::State::kDown);
+    made.state = choice(Node::State::kGone);
     made.state_reason = bytes();
     made.cpus = made.free_cpus = MilliCpu(whole());
     made.memory = made.free_memory = MiB(whole());
@@ -190,6 +192,10 @@ class RandomRecords {
     });
     made.labels = texts();
     made.keeps_backlog = coin();
+    made.remote = {bytes(), bytes(), bytes(), Duration(whole())};
+    made.max_jobs = narrow();
+    made.foreign_cpus = MilliCpu(whole());
+    made.foreign_memory = MiB(whole());
     return made;
   }
   Profile profile() {

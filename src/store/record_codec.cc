@@ -106,6 +106,13 @@ std::string_view first_script_line(std::string_view script) {
   return {};
 }
 
+// What matters on nodes elsewhere only.
+void elsewhere_fields(auto& codec, auto& spec) {
+  codec.list(spec.remote_env, [&](auto& entry) { codec.text(entry); });
+  codec.text(spec.results.folder);
+  codec.list(spec.results.paths, [&](auto& path) { codec.text(path); });
+}
+
 }  // namespace
 
 void encode_task(const TaskRow& row, std::string& out) {
@@ -158,6 +165,7 @@ void encode_spec(const JobSpec& spec, std::string& out) {
   const std::vector<LineRun> runs = runs_of(spec.line_numbers);
   run_fields(writer, runs);
   lease_fields(writer, spec);
+  elsewhere_fields(writer, spec);
 }
 
 bool decode_spec(std::string_view bytes, JobSpec& spec) {
@@ -166,6 +174,7 @@ bool decode_spec(std::string_view bytes, JobSpec& spec) {
   std::vector<LineRun> runs;
   run_fields(reader, runs);
   if (reader.since(2)) lease_fields(reader, spec);
+  if (reader.since(3)) elsewhere_fields(reader, spec);
   return reader.complete() && expand_runs(runs, spec.line_numbers);
 }
 

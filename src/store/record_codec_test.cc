@@ -62,8 +62,8 @@ TEST(RecordCodec, a_damaged_run_of_line_numbers_does_not_take_all_memory) {
   spec.line_numbers = {0};
   std::string bytes;
   encode_spec(spec, bytes);
-  // Before the three bytes of what follows the runs.
-  bytes.replace(bytes.size() - 4, 1, "\xff\xff\xff\xff\x0f");
+  // Before the six bytes of what follows the runs.
+  bytes.replace(bytes.size() - 7, 1, "\xff\xff\xff\xff\x0f");
   EXPECT_FALSE(decode_spec(bytes, spec));
 }
 

@@ -70,7 +70,7 @@ Result<void> read_nodes(Connection& connection, std::vector<Node>& nodes) {
     if (!*row) return {};
     Node& node = nodes.emplace_back();
     const std::int64_t state = query.integer_at(0);
-    const bool known = state >= 0 && state <= static_cast<std::int64_t>(Node::State::kDown);
+    const bool known = state >= 0 && state <= static_cast<std::int64_t>(Node::State::kGone);
     if (!known || !decode_node(query.bytes_at(2), node)) return connection.corrupt("row of a node");
     node.state = static_cast<Node::State>(state);
     node.state_reason.assign(query.bytes_at(1));

@@ -69,6 +69,21 @@ class FakeFront : public Front {
     answer.nodes = {node};
     reply(answer);
   }
+  void add_node(Node node, Reply<Node> reply) override {
+    if (node.name == "here") return reply(conflict("there is a node 'here' already"));
+    node.id = NodeId(2);
+    node.state = Node::State::kDown;
+    node.state_reason = "connecting";
+    reply(node);
+  }
+  void remove_node(std::string name, bool force, Reply<Node> reply) override {
+    if (name != "box") return reply(not_found("there is no node '" + name + "'"));
+    if (!force) return reply(conflict("an attempt of node 'box' still runs"));
+    Node node;
+    node.name = name;
+    node.state = Node::State::kGone;
+    reply(node);
+  }
   void set_node_state(std::string node, Node::State state, std::string reason,
                       Reply<Node> reply) override {
     if (node != "here") return reply(not_found("there is no node '" + node + "'"));

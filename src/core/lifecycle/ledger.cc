@@ -199,6 +199,7 @@ void Ledger::on(const NodeChanged& body, TimePoint /*at*/, Changes& /*changes*/)
   // What is held stays held, also when the node became smaller than that.
   node.free_cpus = node.cpus - (before.cpus - before.free_cpus);
   node.free_memory = node.memory - (before.memory - before.free_memory);
+  node.jobs = before.jobs;
   carry_over_devices(before.devices, node.devices);
 }
 

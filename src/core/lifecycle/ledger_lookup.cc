@@ -48,6 +48,7 @@ void Ledger::restore_node(const Node& node) {
   stored = node;
   stored.free_cpus = node.cpus;
   stored.free_memory = node.memory;
+  stored.jobs = 0;
   for (Device& device : stored.devices) {
     device.reserved_memory = MiB();
     device.reserved_share = MilliGpu();
@@ -150,8 +151,9 @@ const Node* Ledger::find_node(NodeId id) const {
 }
 
 const Node* Ledger::find_node(const std::string& name) const {
-  const auto it = std::find_if(nodes_.begin(), nodes_.end(),
-                               [&](const Node& node) { return node.name == name; });
+  const auto it = std::find_if(nodes_.begin(), nodes_.end(), [&](const Node& node) {
+    return node.name == name && node.state != Node::State::kGone;
+  });
   return it == nodes_.end() ? nullptr : &*it;
 }
 

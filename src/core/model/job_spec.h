@@ -56,6 +56,13 @@ struct RetryRule {
   bool operator==(const RetryRule&) const = default;
 };
 
+// What comes back from a node elsewhere when a task has ended.
+struct ResultRule {
+  std::string folder;  // here; a pattern as for output, absolute; empty: nothing comes back
+  std::vector<std::string> paths;  // of the task's work directory there, relative; "." is all of it
+  bool operator==(const ResultRule&) const = default;
+};
+
 // Everything a user can say about a job, after parsing and before scheduling. It is stored as
 // submitted and read again when a task is launched; the ledger keeps only what scheduling needs.
 struct JobSpec {
@@ -76,9 +83,12 @@ struct JobSpec {
   std::vector<Dependency> after;
   std::string workdir;
   std::vector<std::string> env;  // "NAME=value", the whole environment of the submitter
-  std::string stdout_pattern;    // empty: kept in Tutti's own folder
-  std::string stderr_pattern;    // empty: kept in Tutti's own folder
-  std::string snapshot;          // digest of the work directory's copy; empty: none
+  // Of `env`, what the user set for this job: a node elsewhere gets nothing else of it.
+  std::vector<std::string> remote_env;
+  ResultRule results;
+  std::string stdout_pattern;  // empty: kept in Tutti's own folder
+  std::string stderr_pattern;  // empty: kept in Tutti's own folder
+  std::string snapshot;        // digest of the work directory's copy; empty: none
   // A lease: nothing is executed, a process that runs already gets the devices.
   bool lease = false;
   std::int64_t holder_pid = 0;    // of that process

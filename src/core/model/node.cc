@@ -49,9 +49,18 @@ bool suffices_now(const Device& device, const DeviceRequest& wanted) {
          device.reserved_share < kWholeDevice;
 }
 
-bool has_labels(const Node& node, const Request& request) {
-  return std::includes(node.labels.begin(), node.labels.end(), request.labels.begin(),
-                       request.labels.end());
+// Whether the work was meant for this node: elsewhere it runs only if its owner said so.
+bool is_meant(const Node& node, const Request& request) {
+  if (request.labels.empty()) return node.remote.address.empty();
+  return std::all_of(request.labels.begin(), request.labels.end(),
+                     [&](const std::string& label) { return has_label(node, label); });
+}
+
+// Whether the node's CPUs, memory and number of jobs leave room for it.
+bool has_room(const Node& node, const Request& request) {
+  return request.cpus <= node.free_cpus - node.foreign_cpus &&
+         request.memory <= node.free_memory - node.foreign_memory &&
+         (node.max_jobs == 0 || node.jobs < node.max_jobs) && is_meant(node, request);
 }
 
 template <typename Predicate>
@@ -135,8 +144,21 @@ const char* node_state_name(Node::State state) {
       return "draining";
     case Node::State::kDown:
       return "down";
+    case Node::State::kGone:
+      return "gone";
   }
   return "unknown";
+}
+
+bool has_label(const Node& node, std::string_view label) {
+  while (true) {
+    const std::size_t bar = label.find('|');
+    const std::string_view one = label.substr(0, bar);
+    if (one == node.name || std::binary_search(node.labels.begin(), node.labels.end(), one))
+      return true;
+    if (bar == label.npos) return false;
+    label.remove_prefix(bar + 1);
+  }
 }
 
 bool is_of_type(std::string_view type, std::string_view wanted) {
@@ -146,19 +168,18 @@ bool is_of_type(std::string_view type, std::string_view wanted) {
 }
 
 bool could_ever_fit(const Node& node, const Request& request) {
-  return request.cpus <= node.cpus && request.memory <= node.memory && has_labels(node, request) &&
+  return node.state != Node::State::kGone && request.cpus <= node.cpus &&
+         request.memory <= node.memory && is_meant(node, request) &&
          enough_devices(node, request.devices, suffices_empty);
 }
 
 bool fits_now(const Node& node, const Request& request) {
-  return request.cpus <= node.free_cpus && request.memory <= node.free_memory &&
-         has_labels(node, request) && enough_devices(node, request.devices, suffices_now);
+  return has_room(node, request) && enough_devices(node, request.devices, suffices_now);
 }
 
 bool fits_beside(const Node& node, const Request& request, std::span<const DeviceId> kept) {
   if (kept.empty()) return fits_now(node, request);
-  return request.cpus <= node.free_cpus && request.memory <= node.free_memory &&
-         has_labels(node, request) &&
+  return has_room(node, request) &&
          enough_devices(node, request.devices,
                         [&](const Device& device, const DeviceRequest& wanted) {
                           return !contains(kept, device.id) && suffices_now(device, wanted);
@@ -188,12 +209,15 @@ Allocation grant(const Node& node, const Request& request, std::span<const Devic
 void reserve(Node& node, const Allocation& allocation) {
   node.free_cpus -= allocation.cpus;
   node.free_memory -= allocation.memory;
+  ++node.jobs;
   for (const DeviceGrant& grant : allocation.devices) take(node.devices.at(grant.id.value), grant);
 }
 
 void release(Node& node, const Allocation& allocation) {
   node.free_cpus += allocation.cpus;
   node.free_memory += allocation.memory;
+  TUTTI_CHECK(node.jobs > 0);
+  --node.jobs;
   for (const DeviceGrant& grant : allocation.devices) {
     Device& device = node.devices.at(grant.id.value);
     device.reserved_memory -= grant.memory;

@@ -36,9 +36,22 @@ struct DeviceDemand {
   double weight = 0;
 };
 
+// The machine that the daemon runs on is always this node.
+inline constexpr NodeId kThisMachine{1};
+
+// How a machine elsewhere is reached, as its owner said it.
+struct Remote {
+  std::string address;  // [user@]host[:port], or an alias of ssh's configuration; empty: here
+  std::string key;      // file of the private key; empty: ssh's business
+  std::string gpus;     // which of its GPUs to use, such as "0,2"; "none"; empty: all
+  Duration patience = seconds(120);  // how long its attempts are kept when it is cut off
+  bool operator==(const Remote&) const = default;
+};
+
 // A machine that runs attempts: its size, what is free of it, and whether it takes work.
 struct Node {
-  enum class State : std::uint8_t { kUp = 0, kDraining = 1, kDown = 2 };
+  // kGone: it was removed, and its number is free for another. The numbers are stored: append only.
+  enum class State : std::uint8_t { kUp = 0, kDraining = 1, kDown = 2, kGone = 3 };
   NodeId id;
   std::string name;
   State state = State::kUp;
@@ -51,10 +64,18 @@ struct Node {
   std::vector<std::string> labels;  // sorted
   // Whether its executor keeps a backlog of short tasks and starts them without asking (Lane).
   bool keeps_backlog = false;
+  Remote remote;
+  std::uint32_t max_jobs = 0;  // attempts at once; zero: as many as fit
+  std::uint32_t jobs = 0;      // attempts there now
+  MilliCpu foreign_cpus;       // what others use of it, as far as that is measured
+  MiB foreign_memory;
   bool operator==(const Node&) const = default;
 };
 
 const char* node_state_name(Node::State state);
+
+// Whether work for `label` may run there: "a|b" means a or b, and a node's name is a label too.
+bool has_label(const Node& node, std::string_view label);
 
 // Whether a device of this type is what was asked for: "A100" means "A100-80G" too, and an empty
 // wish means any.

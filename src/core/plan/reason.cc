@@ -46,6 +46,8 @@ const char* reason_name(ReasonCode code) {
       return "backoff";
     case ReasonCode::kArrayLimit:
       return "array_limit";
+    case ReasonCode::kJobs:
+      return "jobs";
     case ReasonCode::kCpus:
       return "cpus";
     case ReasonCode::kMemory:
@@ -75,6 +77,9 @@ std::string text_of(const Reason& reason, TimePoint now) {
     case ReasonCode::kArrayLimit:
       return fmt::format("its job may run {} at once, and as many run",
                          plural(reason.count, "task"));
+    case ReasonCode::kJobs:
+      return fmt::format("{} runs {}, as many as it may", reason.node,
+                         plural(static_cast<std::uint64_t>(reason.available), "job"));
     case ReasonCode::kCpus:
       return fmt::format("wants {} {}, {} has {} of {} free", cores(reason.wanted),
                          reason.wanted == 1000 ? "CPU" : "CPUs", reason.node,

@@ -19,6 +19,7 @@ enum class ReasonCode : std::uint8_t {
   kCpus,        // no node has `wanted` free: the best has `available` of `capacity`
   kMemory,      // likewise, MiB
   kDevices,     // likewise, whole or shared GPUs
+  kJobs,        // the best node runs `available` attempts, as many as it may
   kBehind,      // `count` tasks come before it in the queue; `job` is the first of them
   kReserved,    // would fit, but the room is kept for `job`, which waits longer
   kNodes,       // every node that could run it is down or draining

@@ -14,7 +14,14 @@ Node outline(const Node& node, const Request& request, bool empty) {
   Node copy;
   copy.free_cpus = empty ? node.cpus : node.free_cpus;
   copy.free_memory = empty ? node.memory : node.free_memory;
-  if (!request.labels.empty()) copy.labels = node.labels;
+  copy.foreign_cpus = node.foreign_cpus;
+  copy.foreign_memory = node.foreign_memory;
+  copy.max_jobs = node.max_jobs;
+  copy.jobs = empty ? 0 : node.jobs;
+  if (!request.labels.empty()) {
+    copy.name = node.name;
+    copy.labels = node.labels;
+  }
   if (request.devices.count == 0) return copy;
   copy.devices = node.devices;
   if (!empty) return copy;
@@ -30,6 +37,7 @@ void give_back(Node& node, const RunningView& ends) {
   if (node.devices.empty()) {
     node.free_cpus += ends.allocation->cpus;
     node.free_memory += ends.allocation->memory;
+    --node.jobs;
   } else {
     release(node, *ends.allocation);
   }

@@ -66,11 +66,15 @@ void add_lacks(const Node& node, const Request& request, std::vector<Reason>& re
                        .node = node.name,
                        .detail = std::move(detail)});
   };
-  if (request.cpus > node.free_cpus)
-    lack(ReasonCode::kCpus, request.cpus.value, node.free_cpus.value, node.cpus.value);
-  if (request.memory > node.free_memory)
-    lack(ReasonCode::kMemory, request.memory.value, node.free_memory.value, node.memory.value);
+  const MilliCpu cpus = node.free_cpus - node.foreign_cpus;
+  const MiB memory = node.free_memory - node.foreign_memory;
+  if (request.cpus > cpus) lack(ReasonCode::kCpus, request.cpus.value, cpus.value, node.cpus.value);
+  if (request.memory > memory)
+    lack(ReasonCode::kMemory, request.memory.value, memory.value, node.memory.value);
+  if (node.max_jobs > 0 && node.jobs >= node.max_jobs)
+    lack(ReasonCode::kJobs, 1, node.jobs, node.max_jobs);
   Request devices_only;
+  devices_only.labels = request.labels;
   devices_only.cpus = MilliCpu();
   devices_only.devices = request.devices;
   if (!fits_now(node, devices_only) && request.devices.count > 0) {

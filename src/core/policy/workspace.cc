@@ -31,7 +31,9 @@ Workspace::Order Workspace::place_of(std::size_t index) const {
 }
 
 Workspace::Room Workspace::room_of(const Node& node) const {
-  Room room{node.free_cpus.value, node.free_memory.value, 0, node.state == Node::State::kUp};
+  Room room{(node.free_cpus - node.foreign_cpus).value,
+            (node.free_memory - node.foreign_memory).value, 0,
+            node.state == Node::State::kUp && (node.max_jobs == 0 || node.jobs < node.max_jobs)};
   for (const Device& device : node.devices) {
     if (device.healthy && device.reserved_share < MilliGpu(1000) &&
         device.reserved_memory < device.memory)
@@ -50,7 +52,8 @@ bool Workspace::allowed(const Request& request, std::size_t index,
   if (reservation && reservation->node.value == index + 1 &&
       !leaves(*reservation, request, bounded_end))
     return false;
-  if (request.devices.count == 0 && request.labels.empty()) return true;
+  if (request.devices.count == 0 && request.labels.empty())
+    return nodes_[index].remote.address.empty();
   return fits_beside(nodes_[index], request, kept(index, reservation, bounded_end));
 }
 

@@ -134,6 +134,16 @@ std::string default_log_path(JobId job, const TaskSet& tasks, AttemptId attempt,
   return path + (stream == LogStream::kStdout ? ".out" : ".err");
 }
 
+LogNames names_of(JobId job, const JobSpec& spec, AttemptId attempt) {
+  LogNames names;
+  names.job = std::to_string(job.value);
+  names.task = std::to_string(spec.tasks.label(attempt.task.index));
+  names.attempt = std::to_string(attempt.number);
+  names.name = spec.name;
+  names.user = spec.user;
+  return names;
+}
+
 }  // namespace
 
 std::vector<std::string> device_environment(const Allocation& allocation, const Node& node) {
@@ -165,6 +175,7 @@ LaunchContext context_of(JobId job, const JobSpec& spec) {
   context.job = job;
   context.workdir = spec.workdir;
   context.env = spec.env;
+  context.remote_env = spec.remote_env;
   context.snapshot = spec.snapshot;
   context.request = spec.request;
   context.time_limit = spec.time_limit;
@@ -186,6 +197,10 @@ Launch launch_of(JobId job, const JobSpec& spec, AttemptId attempt, const std::s
   launch.env = environment(job, spec, attempt, allocation, node);
   launch.stdout_path = log_path(job, spec, attempt, LogStream::kStdout);
   launch.stderr_path = log_path(job, spec, attempt, LogStream::kStderr);
+  if (!spec.results.folder.empty()) {
+    launch.result_folder = expand_log_pattern(spec.results.folder, names_of(job, spec, attempt));
+    launch.result_paths = spec.results.paths;
+  }
   return launch;
 }
 
@@ -193,13 +208,7 @@ std::string log_path(JobId job, const JobSpec& spec, AttemptId attempt, LogStrea
   const bool own_stderr = stream == LogStream::kStderr && !spec.stderr_pattern.empty();
   const std::string& pattern = own_stderr ? spec.stderr_pattern : spec.stdout_pattern;
   if (pattern.empty()) return default_log_path(job, spec.tasks, attempt, stream);
-  LogNames names;
-  names.job = std::to_string(job.value);
-  names.task = std::to_string(spec.tasks.label(attempt.task.index));
-  names.attempt = std::to_string(attempt.number);
-  names.name = spec.name;
-  names.user = spec.user;
-  const std::string path = expand_log_pattern(pattern, names);
+  const std::string path = expand_log_pattern(pattern, names_of(job, spec, attempt));
   return path.starts_with('/') ? path : spec.workdir + "/" + path;
 }
 

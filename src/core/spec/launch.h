@@ -16,9 +16,10 @@ namespace tutti {
 struct LaunchContext {
   JobId job;
   std::string workdir;
-  std::vector<std::string> env;  // "NAME=value"
-  std::string snapshot;          // digest; the work directory is then made from it
-  Request request;               // what is limited is said by its limit_* fields
+  std::vector<std::string> env;         // "NAME=value"
+  std::vector<std::string> remote_env;  // instead of `env` on a node elsewhere
+  std::string snapshot;                 // digest; the work directory is then made from it
+  Request request;                      // what is limited is said by its limit_* fields
   Duration time_limit;
   Duration grace;
   // Of a lease, see JobSpec.
@@ -41,6 +42,9 @@ struct Launch {
   // If not empty the executor keeps it in a private file, mode 0700, for the attempt's time, and
   // replaces the first argv element that is equal to kScriptPlaceholder by the path of that file.
   std::string script_text;
+  // For a node elsewhere: where the results of this attempt go here; empty: nowhere.
+  std::string result_folder;
+  std::vector<std::string> result_paths;
 };
 
 // The variables that make the granted devices, and only those, visible: "NAME=value".

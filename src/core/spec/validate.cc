@@ -157,8 +157,8 @@ Result<void> check_pattern(std::string_view field, const std::string& pattern,
                        ": every task would write to the same file; add %t");
 }
 
-Result<void> check_env(const JobSpec& spec) {
-  for (const std::string& entry : spec.env) {
+Result<void> check_env(const std::vector<std::string>& env) {
+  for (const std::string& entry : env) {
     const std::size_t equals = entry.find('=');
     if (equals == entry.npos || equals == 0) {
       return invalid_input("env " + shown(entry) + ": write NAME=value");
@@ -168,6 +168,37 @@ Result<void> check_env(const JobSpec& spec) {
     if (!checked) return checked;
   }
   return {};
+}
+
+Result<void> check_environments(const JobSpec& spec) {
+  if (const auto checked = check_env(spec.env); !checked) return checked;
+  return check_env(spec.remote_env);
+}
+
+// Whether the path stays below the folder that it is relative to.
+bool stays_below(std::string_view path) {
+  if (path.empty() || path.starts_with('/') || has_nul(path)) return false;
+  for (std::size_t at = 0; at <= path.size();) {
+    const std::size_t slash = std::min(path.find('/', at), path.size());
+    if (path.substr(at, slash - at) == "..") return false;
+    at = slash + 1;
+  }
+  return true;
+}
+
+Result<void> check_results(const JobSpec& spec) {
+  const ResultRule& results = spec.results;
+  if (results.folder.empty() && results.paths.empty()) return {};
+  if (!results.folder.starts_with('/')) {
+    return invalid_input("results: the folder " + shown(results.folder) +
+                         " must be an absolute path");
+  }
+  if (results.paths.empty()) return invalid_input("results: name at least one path, such as .");
+  for (const std::string& path : results.paths) {
+    if (stays_below(path)) continue;
+    return invalid_input("results: " + shown(path) + " is not below the work directory");
+  }
+  return check_pattern("results: the folder", results.folder, spec.tasks);
 }
 
 Result<void> check_place(const JobSpec& spec) {
@@ -203,7 +234,13 @@ Result<void> check_request(const Request& request, bool lease) {
     if (const auto named = check_name("gpus: the type", devices.type); !named) return named;
   }
   for (const std::string& label : request.labels) {
-    if (const auto named = check_name("labels: a label", label); !named) return named;
+    for (std::string_view rest = label;;) {
+      const std::size_t bar = rest.find('|');
+      const auto named = check_name("labels: a label", std::string(rest.substr(0, bar)));
+      if (!named) return named;
+      if (bar == rest.npos) break;
+      rest.remove_prefix(bar + 1);
+    }
   }
   return {};
 }
@@ -233,8 +270,9 @@ Result<void> check_numbers(const JobSpec& spec) {
 }  // namespace
 
 Result<void> validate(const JobSpec& spec) {
-  constexpr auto kChecks = std::array{check_one_command, check_command, check_lines,  check_tasks,
-                                      check_env,         check_place,   check_numbers};
+  constexpr auto kChecks =
+      std::array{check_one_command,  check_command, check_lines, check_tasks,
+                 check_environments, check_results, check_place, check_numbers};
   for (const auto check : kChecks) {
     if (const Result<void> checked = check(spec); !checked) return checked;
   }

@@ -34,7 +34,7 @@ struct LocalOptions {
 // into reports. Its end leaves the keeper and all attempts alone.
 class LocalExecutor final : public Executor {
  public:
-  static constexpr NodeId kNode{1};
+  static constexpr NodeId kNode = kThisMachine;
 
   static Result<std::unique_ptr<LocalExecutor>> create(LocalOptions options);
   ~LocalExecutor() override;
@@ -75,6 +75,9 @@ class LocalExecutor final : public Executor {
   void carry_out(const RecallAttempt& order, std::string& frames, std::vector<Report>& reports);
   // What its devices do is in `tutti gpus`; a process cannot be told.
   void carry_out(const WarnAttempt&, std::string&, std::vector<Report>&) {}
+  // Of nodes elsewhere.
+  void carry_out(const WatchNode&, std::string&, std::vector<Report>&) {}
+  void carry_out(const ForgetNode&, std::string&, std::vector<Report>&) {}
   void start(StartAttempt order, std::string& frames);
   bool withdraw_parked(AttemptId attempt, Ending ending, std::vector<Report>& reports);
   void forget_use(JobId job, std::string& frames);

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/units.h"
+#include "core/model/ids.h"
+
+namespace tutti {
+
+// A GPU of a measured node.
+struct MeasuredGpu {
+  DeviceId id;
+  MiB memory;
+  MiB used;
+  MilliGpu utilization;
+};
+
+// What a machine elsewhere said of itself, others' use included.
+struct NodeMeasurement {
+  TimePoint at;
+  MilliCpu cpus;
+  MilliCpu busy;
+  MiB memory;
+  MiB available;
+  std::vector<MeasuredGpu> gpus;
+};
+
+// Port: the newest measurement of nodes elsewhere. Safe from any thread; does not block.
+class NodeMonitor {
+ public:
+  virtual ~NodeMonitor() = default;
+  // Nothing: it was never measured, or is not one of those.
+  virtual std::optional<NodeMeasurement> latest(NodeId node) const = 0;
+  // Asks for a new one, without waiting for it.
+  virtual void measure_now(NodeId node) = 0;
+};
+
+}  // namespace tutti
