@@ -15,6 +15,7 @@ namespace tutti {
 class EventHub;
 class GpuMonitor;
 class LeaseDesk;
+class NodeMonitor;
 class Snapshots;
 
 // The part of `status` that does not change by the second.
@@ -38,9 +39,10 @@ struct Services {
   History& history;
   EventHub& events;
   Clock& clock;
-  Snapshots* snapshots = nullptr;  // null: snapshots are refused
-  LeaseDesk* leases = nullptr;     // null: leases are refused
-  GpuMonitor* gpus = nullptr;      // null: nothing is known of GPUs
+  Snapshots* snapshots = nullptr;   // null: snapshots are refused
+  LeaseDesk* leases = nullptr;      // null: leases are refused
+  GpuMonitor* gpus = nullptr;       // null: nothing is known of GPUs
+  NodeMonitor* machines = nullptr;  // null: nothing is known of machines elsewhere
   std::string log_folder;
   std::function<StatusFacts()> facts;
   std::function<void()> stop_daemon;

@@ -63,7 +63,12 @@ Result<void> Controller::reload() {
                               .lease = ledger_.find_job(task.job)->lease,
                               .started_at = attempt.started_at,
                               .pid = attempt.pid,
-                              .pid_birth = attempt.pid_birth});
+                              .pid_birth = attempt.pid_birth,
+                              .order = {}});
+    if (attempt.allocation.node == kThisMachine) continue;
+    Result<StartAttempt> order =
+        start_order({attempt.id, attempt.lane, attempt.staged, attempt.allocation});
+    if (order) known.attempts.back().order = *std::move(order);
   }
   std::sort(known.attempts.begin(), known.attempts.end(),
             [](const KnownAttempt& a, const KnownAttempt& b) { return a.id < b.id; });
@@ -309,24 +314,31 @@ void Controller::place(const Start& start) {
   order_start(placed);
 }
 
-void Controller::order_start(const AttemptPlaced& placed) {
+Result<StartAttempt> Controller::start_order(const AttemptPlaced& placed) {
   const Node& node = *ledger_.find_node(placed.allocation.node);
   Result<Launches::Ready> ready = launches_.launch(placed, node);
-  if (!ready) {
+  if (!ready) return ready.error();
+  std::vector<Device> devices;
+  for (const DeviceGrant& grant : placed.allocation.devices)
+    devices.push_back(node.devices.at(grant.id.value));
+  return StartAttempt{placed.attempt,          placed.lane,        placed.staged,
+                      placed.allocation,       std::move(devices), ready->context,
+                      std::move(ready->launch)};
+}
+
+void Controller::order_start(const AttemptPlaced& placed) {
+  Result<StartAttempt> order = start_order(placed);
+  if (!order) {
     Outcome outcome{.ending = Ending::kNotStarted};
-    outcome.message = ready.error().message;
+    outcome.message = order.error().message;
     report({AttemptEnded{placed.attempt, {}, now_, outcome, !placed.staged}});
     return;
   }
   // Its process runs already.
-  const LaunchContext& context = *ready->context;
+  const LaunchContext& context = *order->context;
   if (context.lease && !ledger_.find_active(placed.attempt.task)->started_at)
     record(AttemptStarted{placed.attempt, now_, context.holder_pid, context.holder_birth});
-  std::vector<Device> devices;
-  for (const DeviceGrant& grant : placed.allocation.devices)
-    devices.push_back(node.devices.at(grant.id.value));
-  effects_.emplace_back(StartAttempt{placed.attempt, placed.lane, placed.staged, placed.allocation,
-                                     std::move(devices), ready->context, std::move(ready->launch)});
+  effects_.emplace_back(*std::move(order));
 }
 
 void Controller::recall(LaneId lane) {

@@ -89,6 +89,7 @@ class Controller : public Front, public ReportSink {
   void schedule();
   void apply_plan(const Plan& plan);
   void place(const Start& start);
+  Result<StartAttempt> start_order(const AttemptPlaced& placed);
   void order_start(const AttemptPlaced& placed);
   void recall(LaneId lane);
   void finish_round();

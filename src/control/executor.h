@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <variant>
@@ -65,6 +66,8 @@ struct KnownAttempt {
   TimePoint started_at;  // zero: not known to have started
   std::int64_t pid = 0;
   std::int64_t pid_birth = 0;
+  // On a node elsewhere: the order as it was, or would have been, given.
+  std::optional<StartAttempt> order;
 };
 
 // What the ledger holds when an executor is attached.

@@ -19,6 +19,7 @@
 #include "base/home.h"
 #include "control/controller.h"
 #include "control/lease_desk.h"
+#include "control/node_router.h"
 #include "daemon/home_lock.h"
 #include "daemon/machine.h"
 #include "daemon/machine_gpus.h"
@@ -28,6 +29,7 @@
 #include "exec/keeper/keeper.h"
 #include "exec/local/local_executor.h"
 #include "exec/local/snapshot.h"
+#include "exec/ssh/ssh_executor.h"
 #include "store/sqlite_history.h"
 #include "store/sqlite_store.h"
 #include "telemetry/gpu_watcher.h"
@@ -83,6 +85,7 @@ class Daemon {
   // Their threads report to the controller, so that they have to end first, and before what they
   // report through.
   ~Daemon() {
+    elsewhere_.reset();
     executor_.reset();
     if (gpus_) gpus_->stop();
     leases_.reset();
@@ -113,8 +116,14 @@ class Daemon {
     gpus_ = std::make_unique<GpuWatcher>(
         *leases_, clock_, std::move(found->gpus),
         GpuWatcher::Options{.node = LocalExecutor::kNode, .emulation = found->emulation});
+    const char* const ssh_config = std::getenv("TUTTI_SSH_CONFIG");
+    auto elsewhere = SshExecutor::create(
+        {.home = options_.home, .config = ssh_config != nullptr ? ssh_config : ""}, clock_);
+    if (!elsewhere) return elsewhere.error();
+    elsewhere_ = std::move(*elsewhere);
+    router_ = std::make_unique<NodeRouter>(*gpus_, *elsewhere_);
     enforcement_ = detect_enforcement();
-    controller_ = std::make_unique<Controller>(*store_, *gpus_, clock_, events_);
+    controller_ = std::make_unique<Controller>(*store_, *router_, clock_, events_);
     if (const Result<void> started = controller_->start(); !started) return started.error();
     // The first round takes what the executor found, so that the API never shows less.
     controller_->step();
@@ -155,6 +164,7 @@ class Daemon {
                                     .snapshots = &snapshots_,
                                     .leases = leases_.get(),
                                     .gpus = gpus_.get(),
+                                    .machines = elsewhere_.get(),
                                     .log_folder = options_.home + "/logs",
                                     .facts = [this, started_at] { return facts(started_at); },
                                     .stop_daemon = [] { kill(getpid(), SIGTERM); }});
@@ -188,6 +198,8 @@ class Daemon {
   std::unique_ptr<LocalExecutor> executor_;
   std::unique_ptr<LeaseDesk> leases_;
   std::unique_ptr<GpuWatcher> gpus_;
+  std::unique_ptr<SshExecutor> elsewhere_;
+  std::unique_ptr<NodeRouter> router_;
   std::unique_ptr<Controller> controller_;
   std::unique_ptr<Server> server_;
 };

@@ -1,0 +1,132 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "control/executor.h"
+#include "control/node_monitor.h"
+#include "exec/ssh/agent_link.h"
+#include "exec/ssh/output_shell.h"
+#include "exec/ssh/run.h"
+#include "exec/ssh/transfer.h"
+
+namespace tutti {
+
+// Where a host's things are on this machine, and what it may use.
+struct HostPlace {
+  std::string home;    // of the daemon
+  std::string root;    // of the agent, relative to the user's cache there
+  std::string socket;  // for further sessions
+  std::string config;  // of ssh; empty: the user's own
+};
+
+// One machine elsewhere: its connection, what runs there, and what is to be fetched. Owned by its
+// executor and used on that one's thread only; what is to be reported is collected here.
+class Host {
+ public:
+  // Runs something on the executor's thread, from any other, unless the host is gone by then.
+  using Post = std::function<void(std::function<void(Host&)>)>;
+
+  Host(Node node, HostPlace place, Transfers& transfers, Post post);
+
+  // ---- orders
+  void start(StartAttempt order);
+  void adopt(const KnownAttempt& known);
+  void stop(AttemptId attempt, Ending cause);
+  void forget(AttemptId attempt);
+  // Tells again what was told and may have been lost, and its state.
+  void tell_again();
+  void tell_state();
+  void measure();
+
+  // ---- the loop
+  static constexpr std::size_t kPolled = 6;
+  void add_to(std::vector<pollfd>& polled) const;
+  void serve(const pollfd* polled, TimePoint now);
+  // Does what is due and says when something will be.
+  TimePoint tick(TimePoint now);
+
+  std::vector<Report> take_reports() { return std::exchange(reports_, {}); }
+  const std::optional<NodeMeasurement>& measured() const { return measured_; }
+  const Node& node() const { return node_; }
+
+ private:
+  using Phase = Run::Phase;
+  using Runs = std::map<AttemptId, Run>;
+
+  // ---- host.cc: the connection
+  void open();
+  void cut_off();
+  void give_up();
+  void take(const AgentHello& hello);
+  void take(const AgentUnusable& unusable);
+  void take(const AgentListed& listed);
+  void take(const AgentListEnd& end);
+  void settle(Run& run, const AgentListed* listed);
+
+  // ---- host_runs.cc: attempts
+  void take(const AgentBegun& begun);
+  void take(const AgentEnded& ended);
+  void take(const AgentRefused& refused);
+  Run& take_in(StartAttempt order);
+  void send(Run& run);
+  void refuse(Run& run, std::string why);
+  void stage(const std::string& digest);
+  void staged(const std::string& digest, const Result<void>& made);
+  void begun(Run& run, std::int64_t pid);
+  void ended(Run& run, const AgentEnd& end);
+  void lose(Run& run, const std::string& why);
+  void go_on(Run& run);
+  void look_for_output(Run& run, RunOutput& output);
+  void take_output(AttemptId attempt, bool errors, std::string_view bytes);
+  void collect(Run& run);
+  void collected(AttemptId attempt, const Result<void>& copied);
+  void tell_end(Run& run);
+  Outcome outcome_of(const Run& run) const;
+  Run* find(AttemptId attempt);
+  bool connected() const { return link_.state() == AgentLink::State::kReady && listed_; }
+  std::string folder_of(const Run& run) const;
+
+  // ---- host_probe.cc: measuring
+  void take(const AgentLoad& load);
+  void take(const AgentGpuLine& line);
+  void take(const AgentProbeEnd& end);
+  void update_node();
+  bool read_devices(std::vector<Device>& devices, std::vector<MeasuredGpu>& gpus) const;
+
+  Node node_;
+  const HostPlace place_;
+  Transfers& transfers_;
+  const Post post_;
+  AgentLink link_;
+  OutputShell output_;
+  TimePoint now_;
+
+  Runs runs_;
+  std::vector<Report> reports_;
+  std::map<AttemptId, AgentListed> list_;  // while it is being told
+  bool listed_ = false;                    // this connection has told all there is
+  bool up_ = false;                        // so it was reported
+  bool told_down_ = false;
+  std::string root_;  // of the agent, absolute
+  bool has_rsync_ = false;
+  std::map<std::string, bool> staging_;  // digests that are on their way
+
+  TimePoint open_at_;     // when to try next
+  Duration pause_;        // between tries
+  TimePoint down_since_;  // when it was last seen
+  TimePoint probe_at_;
+  TimePoint smi_at_;        // when to ask for GPUs next
+  TimePoint output_until_;  // when the second shell is given up
+  AgentLoad load_;
+  std::string gpu_text_;
+  std::vector<std::pair<std::int64_t, std::string>> process_text_;
+  bool asked_gpus_ = false;
+  bool has_gpus_ = false;
+  std::optional<NodeMeasurement> measured_;
+};
+
+}  // namespace tutti

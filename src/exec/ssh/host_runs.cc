@@ -1,0 +1,310 @@
+#include <algorithm>
+#include <utility>
+
+#include "exec/keeper/device_memory_text.h"
+#include "exec/ssh/host.h"
+
+// The half of Host that deals with attempts.
+
+namespace tutti {
+namespace {
+
+constexpr Duration kLongestLook = seconds(5);
+constexpr int kMostTries = 5;
+constexpr char kNoFiles[] = "no staged files";
+
+std::string seconds_text(Duration time) {
+  return std::to_string((time.value + 999999) / 1000000);
+}
+
+// A shell can export only such names.
+bool is_variable(std::string_view entry) {
+  const std::string_view name = entry.substr(0, entry.find('='));
+  if (name.empty() || name.size() == entry.size() || (name[0] >= '0' && name[0] <= '9'))
+    return false;
+  return std::all_of(name.begin(), name.end(), [](unsigned char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  });
+}
+
+}  // namespace
+
+Run* Host::find(AttemptId attempt) {
+  const auto found = runs_.find(attempt);
+  return found == runs_.end() ? nullptr : &found->second;
+}
+
+std::string Host::folder_of(const Run& run) const {
+  return root_ + "/a/" + attempt_key(run.order.attempt);
+}
+
+Run& Host::take_in(StartAttempt order) {
+  Run& run = runs_[order.attempt];
+  run = Run();
+  const auto here = [&](const std::string& path) {
+    return path.empty() || path.starts_with('/') ? path : place_.home + "/logs/" + path;
+  };
+  run.out.name = "out";
+  run.out.path = here(order.launch.stdout_path);
+  run.err.name = "err";
+  if (order.launch.stderr_path != order.launch.stdout_path)
+    run.err.path = here(order.launch.stderr_path);
+  run.order = std::move(order);
+  return run;
+}
+
+void Host::start(StartAttempt order) {
+  Run& run = take_in(std::move(order));
+  for (const RunOutput* output : {&run.out, &run.err}) {
+    if (output->path.empty()) continue;
+    if (Result<void> made = write_output(output->path, 0, ""); !made)
+      run.trouble = made.error().message;
+  }
+  if (connected()) send(run);
+}
+
+void Host::adopt(const KnownAttempt& known) {
+  if (runs_.contains(known.id) || !known.order) return;
+  Run& run = take_in(*known.order);
+  run.phase = Phase::kSent;
+  run.started_at = known.started_at;
+  if (!known.started_at) return;
+  for (RunOutput* output : {&run.out, &run.err}) output->size = size_of_output(output->path);
+}
+
+void Host::send(Run& run) {
+  const StartAttempt& order = run.order;
+  const LaunchContext& context = *order.context;
+  if (run.stop_cause != Ending::kExited) return lose(run, "");
+  if (staging_.contains(context.snapshot)) {
+    run.phase = Phase::kFiles;
+    return;
+  }
+  std::vector<std::string> env;
+  for (const auto* list : {&context.remote_env, &order.launch.env}) {
+    std::copy_if(list->begin(), list->end(), std::back_inserter(env), is_variable);
+  }
+  const bool merged = order.launch.stderr_path == order.launch.stdout_path;
+  std::vector<std::string> words = {attempt_key(order.attempt),
+                                    context.snapshot.empty() ? context.workdir : "",
+                                    context.snapshot,
+                                    seconds_text(context.time_limit),
+                                    seconds_text(context.grace),
+                                    merged ? "1" : "0",
+                                    order.launch.script_text,
+                                    std::to_string(env.size())};
+  words.insert(words.end(), env.begin(), env.end());
+  words.emplace_back("--");
+  for (const std::string& word : order.launch.argv)
+    words.push_back(word == kScriptPlaceholder ? folder_of(run) + "/script" : word);
+  run.phase = Phase::kSent;
+  link_.call("tutti_start", words);
+}
+
+void Host::stage(const std::string& digest) {
+  if (staging_.contains(digest)) return;
+  staging_[digest] = true;
+  transfers_.stage({link_.command(), root_, digest, place_.home},
+                   [post = post_, digest](const Result<void>& made) {
+                     post([digest, made](Host& host) { host.staged(digest, made); });
+                   });
+}
+
+void Host::staged(const std::string& digest, const Result<void>& made) {
+  staging_.erase(digest);
+  for (auto& [id, run] : runs_) {
+    if (run.phase != Phase::kFiles || run.order.context->snapshot != digest) continue;
+    run.phase = Phase::kReady;
+    if (!connected()) continue;
+    if (made) {
+      send(run);
+    } else if (++run.tries < kMostTries) {
+      run.phase = Phase::kFiles;
+    } else {
+      refuse(run, "its files could not be copied to " + node_.name + ": " + made.error().message);
+    }
+  }
+  const bool again = std::any_of(runs_.begin(), runs_.end(), [&](const auto& one) {
+    return one.second.phase == Phase::kFiles && one.second.order.context->snapshot == digest;
+  });
+  if (again && connected()) stage(digest);
+}
+
+void Host::take(const AgentBegun& message) {
+  if (Run* run = find(message.attempt)) begun(*run, message.pid);
+}
+
+void Host::begun(Run& run, std::int64_t pid) {
+  if (run.phase != Phase::kSent && run.phase != Phase::kRunning) return;
+  run.phase = Phase::kRunning;
+  run.pid = pid;
+  run.out.next = run.err.next = now_ + run.out.pause;
+  if (run.started_at) return;
+  run.started_at = now_;
+  reports_.emplace_back(AttemptStarted{run.order.attempt, now_, pid, 0});
+}
+
+void Host::take(const AgentEnded& message) {
+  if (Run* run = find(message.attempt)) {
+    if (run->phase == Phase::kSent || run->phase == Phase::kRunning) ended(*run, message.end);
+  } else {
+    link_.call("tutti_forget", {attempt_key(message.attempt)});
+  }
+}
+
+void Host::take(const AgentRefused& refused) {
+  Run* const run = find(refused.attempt);
+  if (run == nullptr || run->phase != Phase::kSent) return;
+  if (refused.reason.starts_with(kNoFiles) && ++run->tries < kMostTries) {
+    run->phase = Phase::kFiles;
+    return stage(run->order.context->snapshot);
+  }
+  refuse(*run, node_.name + ": " + refused.reason);
+}
+
+void Host::refuse(Run& run, std::string why) {
+  Outcome outcome{.ending = Ending::kNotStarted, .exit_code = 126, .message = std::move(why)};
+  run.told = {run.order.attempt, {}, now_, std::move(outcome), true};
+  run.phase = Phase::kTold;
+  reports_.emplace_back(run.told);
+}
+
+void Host::ended(Run& run, const AgentEnd& end) {
+  run.end = end;
+  run.phase = Phase::kOutput;
+  run.tries = 0;
+  const bool merged = run.err.path.empty();
+  run.out.complete = run.out.path.empty() || !(end.has_output || (merged && end.has_errors));
+  run.err.complete = merged || !end.has_errors;
+  go_on(run);
+}
+
+// Takes the next step of a run that has ended.
+void Host::go_on(Run& run) {
+  if (!connected()) return;
+  if (run.phase == Phase::kOutput) {
+    for (RunOutput* output : {&run.out, &run.err}) {
+      if (!output->complete) look_for_output(run, *output);
+    }
+    if (!run.out.complete || !run.err.complete) return;
+    run.phase = Phase::kResults;
+    run.tries = 0;
+  }
+  if (run.phase != Phase::kResults) return;
+  if (run.order.launch.result_folder.empty()) return tell_end(run);
+  collect(run);
+}
+
+void Host::look_for_output(Run& run, RunOutput& output) {
+  if (output.asked) return;
+  output.asked = true;
+  const bool errors = &output == &run.err;
+  output_.read(folder_of(run) + "/" + output.name, output.size,
+               [this, id = run.order.attempt, errors](std::string_view bytes) {
+                 take_output(id, errors, bytes);
+               });
+}
+
+void Host::take_output(AttemptId attempt, bool errors, std::string_view bytes) {
+  Run* const run = find(attempt);
+  if (run == nullptr) return;
+  RunOutput& output = errors ? run->err : run->out;
+  output.asked = false;
+  if (!bytes.empty()) {
+    if (Result<void> written = write_output(output.path, output.size, bytes); !written)
+      run->trouble = written.error().message;
+    output.size += bytes.size();
+  }
+  output.pause = bytes.empty() ? std::min(output.pause + output.pause, kLongestLook) : seconds(1);
+  const bool more = bytes.size() == OutputShell::kPiece;
+  output.next = more ? now_ : now_ + output.pause;
+  if (run->phase != Phase::kOutput) return;
+  output.complete = !more;
+  go_on(*run);
+}
+
+void Host::collect(Run& run) {
+  if (run.tries++ >= kMostTries) return tell_end(run);
+  const LaunchContext& context = *run.order.context;
+  const std::string work = context.snapshot.empty() ? context.workdir : folder_of(run) + "/work";
+  transfers_.collect({link_.command(), work, run.order.launch.result_paths,
+                      run.order.launch.result_folder, has_rsync_},
+                     [post = post_, id = run.order.attempt](const Result<void>& copied) {
+                       post([id, copied](Host& host) { host.collected(id, copied); });
+                     });
+}
+
+void Host::collected(AttemptId attempt, const Result<void>& copied) {
+  Run* const run = find(attempt);
+  if (run == nullptr || run->phase != Phase::kResults) return;
+  if (copied) {
+    run->trouble.clear();
+    return tell_end(*run);
+  }
+  run->trouble = "its results could not be fetched: " + copied.error().message;
+  if (connected()) collect(*run);
+}
+
+Outcome Host::outcome_of(const Run& run) const {
+  Outcome outcome;
+  outcome.exit_code = run.end.status;
+  outcome.cpu_time = run.end.cpu_time;
+  outcome.message = run.trouble;
+  if (run.end.over_time) {
+    outcome.ending = Ending::kTimeout;
+  } else if (run.end.stopped && run.stop_cause != Ending::kExited) {
+    outcome.ending = run.stop_cause;
+  } else if (run.end.status != 0 && !run.order.allocation.devices.empty()) {
+    const std::string& path = run.err.path.empty() ? run.out.path : run.err.path;
+    if (tells_of_device_memory(tail_of_output(path))) outcome.ending = Ending::kDeviceOutOfMemory;
+  }
+  // What was promised is not there: a job whose results are lost has not succeeded.
+  if (!run.trouble.empty() && outcome.succeeded()) outcome.exit_code = 1;
+  return outcome;
+}
+
+void Host::tell_end(Run& run) {
+  const TimePoint began = run.started_at ? run.started_at : now_ - run.end.ran;
+  run.phase = Phase::kTold;
+  run.told = {run.order.attempt, began, began + run.end.ran, outcome_of(run), true};
+  reports_.emplace_back(run.told);
+}
+
+// It runs nowhere that we know of: its task is to run again, at nobody's expense.
+void Host::lose(Run& run, const std::string& why) {
+  Outcome outcome{.ending = Ending::kPreempted, .message = why};
+  if (run.stop_cause != Ending::kExited) outcome = {.ending = run.stop_cause};
+  run.lost = true;
+  run.phase = Phase::kTold;
+  run.told = {run.order.attempt, run.started_at, now_, outcome, true};
+  reports_.emplace_back(run.told);
+}
+
+void Host::stop(AttemptId attempt, Ending cause) {
+  Run* const run = find(attempt);
+  if (run == nullptr || run->phase == Phase::kTold) return;
+  run->stop_cause = cause;
+  if (run->phase == Phase::kFiles || run->phase == Phase::kReady) return lose(*run, "");
+  if (!connected()) return;  // as soon as it is
+  if (run->phase == Phase::kSent || run->phase == Phase::kRunning)
+    link_.call("tutti_stop",
+               {attempt_key(attempt), seconds_text(run->order.context->grace), ending_name(cause)});
+}
+
+void Host::forget(AttemptId attempt) {
+  const auto found = runs_.find(attempt);
+  if (found == runs_.end() || found->second.phase != Phase::kTold) return;
+  const bool lost = found->second.lost;
+  runs_.erase(found);
+  if (!connected()) return;  // the next list shows it as one that nobody knows
+  if (lost) link_.call("tutti_stop", {attempt_key(attempt), "10", "cancelled"});
+  link_.call("tutti_forget", {attempt_key(attempt)});
+}
+
+void Host::tell_again() {
+  for (const auto& [id, run] : runs_) {
+    if (run.phase == Phase::kTold) reports_.emplace_back(run.told);
+  }
+}
+
+}  // namespace tutti

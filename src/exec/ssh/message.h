@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/result.h"
+#include "base/units.h"
+#include "core/model/ids.h"
+
+namespace tutti {
+
+// What the agent on a host says: docs/design/0003-ssh.md. One struct for each kind of line.
+struct AgentHello {
+  std::string boot_id;
+  bool has_rsync = false;
+  std::string root;  // absolute
+};
+struct AgentEnd {
+  int status = 0;  // as the shell's $?
+  Duration ran;
+  Duration cpu_time;
+  bool has_output = false;
+  bool has_errors = false;
+  bool over_time = false;
+  bool stopped = false;
+};
+struct AgentListed {
+  enum class State { kRunning, kEnded, kGone };
+  AttemptId attempt;
+  State state = State::kGone;
+  std::int64_t pid = 0;  // of a running one
+  AgentEnd end;          // of one that ended
+};
+struct AgentListEnd {};
+struct AgentBegun {
+  AttemptId attempt;
+  std::int64_t pid = 0;
+};
+struct AgentEnded {
+  AttemptId attempt;
+  AgentEnd end;
+};
+struct AgentRefused {
+  AttemptId attempt;
+  std::string reason;
+};
+// Nothing can run there at all.
+struct AgentUnusable {
+  std::string reason;
+};
+struct AgentLoad {
+  MilliCpu cpus;
+  MilliCpu busy;
+  MiB memory;
+  MiB available;
+};
+// A line of nvidia-smi's list of GPUs or of processes, or why there is none.
+struct AgentGpuLine {
+  enum class Kind { kGpu, kProcess, kNone };
+  Kind kind = Kind::kNone;
+  std::int64_t session = 0;  // of a process
+  int status = 0;            // of kNone: nvidia-smi's exit status
+  std::string text;
+};
+struct AgentProbeEnd {};
+using AgentMessage =
+    std::variant<AgentHello, AgentListed, AgentListEnd, AgentBegun, AgentEnded, AgentRefused,
+                 AgentUnusable, AgentLoad, AgentGpuLine, AgentProbeEnd>;
+
+// Strict: kCorrupt for anything that the agent cannot have written.
+Result<AgentMessage> parse_agent_line(std::string_view line);
+
+// "JOB.INDEX.NUMBER", as folders on hosts are named.
+std::string attempt_key(AttemptId attempt);
+
+}  // namespace tutti

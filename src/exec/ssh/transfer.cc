@@ -1,0 +1,233 @@
+#include "exec/ssh/transfer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <utility>
+
+#include "base/unique_fd.h"
+#include "exec/local/snapshot.h"
+#include "exec/ssh/nonce.h"
+#include "exec/ssh/shell_quote.h"
+
+extern char** environ;
+
+namespace tutti {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kMostThreads = 4;
+
+Result<void> make_folders(const std::string& path) {
+  std::error_code failed;
+  fs::create_directories(path, failed);
+  if (failed) return io_error("cannot make the folder '" + path + "'", failed.value());
+  return {};
+}
+
+void remove_tree(const std::string& path) {
+  std::error_code ignored;
+  fs::remove_all(path, ignored);
+}
+
+bool has_program(const char* name) {
+  const char* path = std::getenv("PATH");
+  std::string_view rest = path != nullptr ? path : "/usr/bin:/bin";
+  while (!rest.empty()) {
+    const std::size_t colon = std::min(rest.find(':'), rest.size());
+    const std::string file = std::string(rest.substr(0, colon)) + "/" + name;
+    if (::access(file.c_str(), X_OK) == 0) return true;
+    rest.remove_prefix(std::min(colon + 1, rest.size()));
+  }
+  return false;
+}
+
+// One program of a pipeline; -1 stands for /dev/null.
+Result<pid_t> spawn(const std::vector<std::string>& argv, int in, int out, int err) {
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  if (in >= 0) {
+    posix_spawn_file_actions_adddup2(&actions, in, 0);
+  } else {
+    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+  }
+  if (out >= 0) {
+    posix_spawn_file_actions_adddup2(&actions, out, 1);
+  } else {
+    posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
+  }
+  posix_spawn_file_actions_adddup2(&actions, err, 2);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t none;
+  sigset_t all;
+  sigemptyset(&none);
+  sigfillset(&all);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setsigdefault(&attributes, &all);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  std::vector<char*> words;
+  for (const std::string& word : argv) words.push_back(const_cast<char*>(word.c_str()));
+  words.push_back(nullptr);
+  pid_t pid = 0;
+  const int failed = posix_spawnp(&pid, words[0], &actions, &attributes, words.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  posix_spawnattr_destroy(&attributes);
+  if (failed != 0) return io_error("cannot start '" + argv[0] + "'", failed);
+  return pid;
+}
+
+// What a temporary file holds, without line ends at its end; the last kilobyte.
+std::string text_of(int fd) {
+  std::string text(1024, '\0');
+  const off_t size = ::lseek(fd, 0, SEEK_END);
+  const ssize_t n = ::pread(fd, text.data(), text.size(), std::max<off_t>(size - 1024, 0));
+  text.resize(static_cast<std::size_t>(std::max<ssize_t>(n, 0)));
+  while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
+  return text;
+}
+
+std::string name_of(const std::vector<std::string>& argv) {
+  return argv[0];
+}
+
+}  // namespace
+
+Transfers::~Transfers() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+    wanted_.clear();
+    for (const pid_t child : children_) ::kill(child, SIGKILL);
+  }
+  changed_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void Transfers::stage(Staging staging, Done done) {
+  push([this, staging = std::move(staging), done = std::move(done)] { done(stage_now(staging)); });
+}
+
+void Transfers::collect(Collection collection, Done done) {
+  push([this, collection = std::move(collection), done = std::move(done)] {
+    done(collect_now(collection));
+  });
+}
+
+void Transfers::push(std::function<void()> work) {
+  const std::lock_guard lock(mutex_);
+  if (stop_) return;
+  wanted_.push_back(std::move(work));
+  if (idle_ < wanted_.size() && threads_.size() < kMostThreads)
+    threads_.emplace_back([this] { run(); });
+  changed_.notify_one();
+}
+
+void Transfers::run() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    ++idle_;
+    changed_.wait(lock, [this] { return stop_ || !wanted_.empty(); });
+    --idle_;
+    if (stop_) return;
+    const std::function<void()> work = std::move(wanted_.front());
+    wanted_.pop_front();
+    lock.unlock();
+    work();
+    lock.lock();
+  }
+}
+
+Result<void> Transfers::pipeline(const std::vector<std::vector<std::string>>& programs) {
+  const UniqueFd errors(::open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+  if (!errors) return io_error("cannot make a temporary file in /tmp", errno);
+  std::vector<pid_t> pids;
+  UniqueFd previous;
+  Result<void> result;
+  for (std::size_t i = 0; i < programs.size() && result; ++i) {
+    std::array<int, 2> fds{-1, -1};
+    const bool last = i + 1 == programs.size();
+    if (!last && ::pipe2(fds.data(), O_CLOEXEC) != 0) {
+      result = io_error("cannot make a pipe", errno);
+      break;
+    }
+    const UniqueFd writing(fds[1]);
+    UniqueFd reading(fds[0]);
+    const std::lock_guard lock(mutex_);
+    if (stop_) return Error{ErrorCode::kUnavailable, "the daemon is stopping"};
+    Result<pid_t> pid = spawn(programs[i], previous.get(), writing.get(), errors.get());
+    previous = std::move(reading);
+    if (!pid) {
+      result = pid.error();
+    } else {
+      pids.push_back(*pid);
+      children_.insert(*pid);
+    }
+  }
+  previous.reset();
+  for (std::size_t i = 0; i < pids.size(); ++i) {
+    int raw = 0;
+    while (::waitpid(pids[i], &raw, 0) < 0 && errno == EINTR) {
+    }
+    const std::lock_guard lock(mutex_);
+    children_.erase(pids[i]);
+    if (!result || (WIFEXITED(raw) && WEXITSTATUS(raw) == 0)) continue;
+    // tar says 1 for a file that changed while it was read: that is no reason to lose the rest.
+    if (WIFEXITED(raw) && WEXITSTATUS(raw) == 1 && name_of(programs[i]) == "tar") continue;
+    result =
+        Error{ErrorCode::kUnavailable, name_of(programs[i]) + " failed: " + text_of(errors.get())};
+  }
+  return result;
+}
+
+Result<void> Transfers::stage_now(const Staging& staging) {
+  const std::string folder = staging.home + "/stage/" + staging.digest;
+  if (Result<void> made = make_folders(staging.home + "/stage"); !made) return made;
+  const SnapshotFolder snapshots(staging.home);
+  if (Result<void> made = snapshots.materialise(staging.digest, folder); !made) return made;
+  const std::string there = staging.root + "/files/" + staging.digest;
+  const std::string fresh = shell_quoted(there + ".new-" + random_word());
+  const std::string final = shell_quoted(there);
+  // Of two that come at the same time the first is as good as the second.
+  const std::string take = "umask 077; mkdir -p " + fresh + " && tar -xpof - -C " + fresh +
+                           " && { mv -T " + fresh + " " + final + " 2>/dev/null || { [ -d " +
+                           final + " ] && rm -rf " + fresh + "; } || mv " + fresh + " " + final +
+                           "; }";
+  return pipeline({{"tar", "-C", folder, "-cf", "-", "."}, staging.command.session(take)});
+}
+
+Result<void> Transfers::collect_now(const Collection& collection) {
+  const std::string partial = collection.folder + ".partial";
+  if (Result<void> made = make_folders(partial); !made) return made;
+  Result<void> copied;
+  if (collection.rsync && has_program("rsync")) {
+    std::vector<std::string> argv = {"rsync",      "-as", "--partial",
+                                     "--relative", "-e",  collection.command.for_rsync()};
+    for (const std::string& path : collection.paths)
+      argv.push_back(collection.command.host() + ":" + collection.work + "/./" + path);
+    argv.push_back(partial + "/");
+    copied = pipeline({argv});
+  } else {
+    std::string give = "cd " + shell_quoted(collection.work) + " && tar -cf -";
+    for (const std::string& path : collection.paths) give += " " + shell_quoted("./" + path);
+    copied = pipeline({collection.command.session(give), {"tar", "-C", partial, "-xpof", "-"}});
+  }
+  if (!copied) return copied;
+  const std::string old = collection.folder + ".old-" + random_word();
+  const bool replaced = ::rename(collection.folder.c_str(), old.c_str()) == 0;
+  if (::rename(partial.c_str(), collection.folder.c_str()) != 0)
+    return io_error("cannot make the folder '" + collection.folder + "'", errno);
+  if (replaced) remove_tree(old);
+  return {};
+}
+
+}  // namespace tutti

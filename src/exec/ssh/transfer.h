@@ -1,0 +1,67 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/result.h"
+#include "exec/ssh/ssh_command.h"
+
+namespace tutti {
+
+// Files that a host gets: a snapshot, complete or not at all.
+struct Staging {
+  SshCommand command;
+  std::string root;    // of the agent, there
+  std::string digest;  // of the snapshot
+  std::string home;    // of the daemon, here
+};
+
+// Files that come back: into `folder`, complete or not at all.
+struct Collection {
+  SshCommand command;
+  std::string work;                // the attempt's work directory there
+  std::vector<std::string> paths;  // of it
+  std::string folder;              // here
+  bool rsync = false;              // whether the host has it
+};
+
+// Copies files to and from hosts with tar or rsync, through sessions of connections that are there.
+// A few threads of its own; results are told on them. Its end stops what is under way.
+class Transfers {
+ public:
+  using Done = std::function<void(Result<void>)>;
+
+  Transfers() = default;
+  ~Transfers();
+  Transfers(const Transfers&) = delete;
+  Transfers& operator=(const Transfers&) = delete;
+
+  void stage(Staging staging, Done done);
+  void collect(Collection collection, Done done);
+
+ private:
+  void push(std::function<void()> work);
+  void run();
+  Result<void> stage_now(const Staging& staging);
+  Result<void> collect_now(const Collection& collection);
+  // Runs programs with each one's output going to the next one's input.
+  Result<void> pipeline(const std::vector<std::vector<std::string>>& programs);
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::function<void()>> wanted_;
+  std::set<pid_t> children_;
+  bool stop_ = false;
+  std::size_t idle_ = 0;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace tutti
