@@ -8,8 +8,9 @@
 # the shell's. Descriptor 8 is where messages go. Processes that outlive an order do not hold it, unless
 # they have a message to write.
 #
-# Words are split on purpose where a variable is a list; -m of mkdir is for the root alone.
-# shellcheck disable=SC2015,SC2086,SC2174,SC2217
+# Words are split on purpose where a variable is a list; -m of mkdir is for the root alone; a variable
+# may be used by eval.
+# shellcheck disable=SC2015,SC2034,SC2086,SC2174,SC2217
 
 trap '' HUP PIPE
 exec 8>&1
