@@ -8,8 +8,9 @@
 # the shell's. Descriptor 8 is where messages go. Processes that outlive an order do not hold it, unless
 # they have a message to write.
 #
-# Words are split on purpose where a variable is a list; -m of mkdir is for the root alone.
-# shellcheck disable=SC2015,SC2086,SC2174,SC2217
+# Words are split on purpose where a variable is a list; -m of mkdir is for the root alone; a variable
+# may be used by eval.
+# shellcheck disable=SC2015,SC2034,SC2086,SC2174,SC2217
 
 trap '' HUP PIPE
 exec 8>&1
@@ -160,9 +161,9 @@ tutti_take_root() {
 # What this host has. Programs by their path: an attempt may have another PATH. Background processes of
 # a shell ignore SIGINT and SIGQUIT, which attempts must not; only env can undo that in every shell.
 tutti_find_tools() {
-  tutti_env=$(command -v env) tutti_setsid=$(command -v setsid)
+  tutti_env=$(command -v env) tutti_setsid=$(command -v setsid) tutti_signals=
   if "$tutti_env" --default-signal=INT,QUIT true; then
-    tutti_env="$tutti_env --default-signal=INT,QUIT"
+    tutti_signals=--default-signal=INT,QUIT
   fi
   tutti_tools=0
   if [ -x /bin/bash ]; then tutti_tools=1; fi
@@ -280,11 +281,11 @@ tutti_supervise() {
   fi
   shift 7
   if [ -n "$tutti_setsid" ]; then
-    (tutti_job "$@") >"$tutti_d/out" 2>>"$tutti_err"
+    (tutti_job "$@") >>"$tutti_d/out" 2>>"$tutti_err"
   else
     # Job control gives it at least a process group.
     set -m
-    (tutti_job "$@") >"$tutti_d/out" 2>>"$tutti_err" &
+    (tutti_job "$@") >>"$tutti_d/out" 2>>"$tutti_err" &
     wait $!
   fi
   tutti_rc=$?
@@ -301,9 +302,9 @@ tutti_supervise() {
 }
 
 # What the attempt left behind is killed. To look at all processes costs as much as a short attempt: for
-# those it is done only if there are signs.
+# those it is done only if there are signs. A group is named in the one way that all shells understand.
 tutti_clear() {
-  if kill -s KILL -- "-$tutti_pid" || [ -e "$tutti_d/stop" ] || [ $tutti_took -ge 1000 ]; then
+  if kill -9 "-$tutti_pid" || [ -e "$tutti_d/stop" ] || [ $tutti_took -ge 1000 ]; then
     while tutti_find "$tutti_pid"; do
       kill -s KILL $tutti_found
       tutti_nap 0.05
@@ -351,11 +352,9 @@ tutti_job() {
   fi
   if [ -n "$tutti_setsid" ]; then
     set -- "$tutti_setsid" -- "$@"
-  else
-    set -- /bin/sh -c 'exec "$@"' sh "$@"
   fi
   trap - HUP PIPE
-  eval "exec \$tutti_env \"TUTTI_ATTEMPT_KEY=\$tutti_key/\$tutti_id/\" $tutti_list \"\$@\" 8>&-"
+  eval "exec \"\$tutti_env\" \$tutti_signals \"TUTTI_ATTEMPT_KEY=\$tutti_key/\$tutti_id/\" $tutti_list \"\$@\" 8>&-"
 }
 
 # Ends the attempt after its time. The supervisor ends this process when the attempt is faster.
