@@ -9,9 +9,9 @@
 #include <optional>
 #include <thread>
 
+#include "api/conversation.h"
 #include "api/encode.h"
 #include "api/event_hub.h"
-#include "api/session.h"
 #include "api/socket_connection.h"
 #include "api/socket_file.h"
 #include "core/spec/text.h"
@@ -83,7 +83,8 @@ struct Server::State : std::enable_shared_from_this<Server::State> {
   Result<void> listen_tcp();
   void accept_unix();
   void accept_tcp();
-  void serve(std::unique_ptr<Connection> connection, Session::Setup setup, bool over_tcp);
+  void serve(std::unique_ptr<ClientConnection> connection, Conversation::Setup setup,
+             bool over_tcp);
   Peer peer_of(stream_protocol::socket& socket);
   void retry_accept(void (State::*accept)());
   void take_notice(EventHub::Haste haste);
@@ -107,8 +108,8 @@ struct Server::State : std::enable_shared_from_this<Server::State> {
   std::optional<tcp::acceptor> tcp_acceptor;
   std::shared_ptr<TlsContext> tls;
   std::uint16_t tcp_port = 0;
-  std::map<Session*, std::weak_ptr<Session>> sessions;
-  std::uint32_t tcp_sessions = 0;
+  std::map<Conversation*, std::weak_ptr<Conversation>> conversations;
+  std::uint32_t tcp_conversations = 0;
   bool closing = false;
   std::mutex mutex;  // guards `stopped`
   bool stopped = false;
@@ -171,7 +172,7 @@ void Server::State::accept_unix() {
     if (error) return retry_accept(&State::accept_unix);
     const Peer peer = peer_of(socket);
     if (!peer.user.empty()) {
-      Session::Setup setup;
+      Conversation::Setup setup;
       setup.peer = peer;
       serve(unix_connection(std::move(socket)), std::move(setup), false);
     }
@@ -183,7 +184,7 @@ void Server::State::accept_tcp() {
   tcp_acceptor->async_accept([this](error_code error, tcp::socket socket) {
     if (closing) return;
     if (error) return retry_accept(&State::accept_tcp);
-    Session::Setup setup;
+    Conversation::Setup setup;
     setup.peer = {owner.name, owner.home, 0};
     setup.token = options.token;
     setup.impatient = true;
@@ -193,26 +194,26 @@ void Server::State::accept_tcp() {
   });
 }
 
-void Server::State::serve(std::unique_ptr<Connection> connection, Session::Setup setup,
+void Server::State::serve(std::unique_ptr<ClientConnection> connection, Conversation::Setup setup,
                           bool over_tcp) {
-  const bool full = sessions.size() >= options.most_connections ||
-                    (over_tcp && tcp_sessions >= options.most_connections / kTcpPart);
-  auto slot = std::make_shared<Session*>(nullptr);
+  const bool full = conversations.size() >= options.most_connections ||
+                    (over_tcp && tcp_conversations >= options.most_connections / kTcpPart);
+  auto slot = std::make_shared<Conversation*>(nullptr);
   setup.on_end = [self = shared_from_this(), slot, over_tcp] {
-    self->sessions.erase(*slot);
-    if (over_tcp) --self->tcp_sessions;
+    self->conversations.erase(*slot);
+    if (over_tcp) --self->tcp_conversations;
   };
-  const auto session = std::make_shared<Session>(services, threads, std::move(connection),
-                                                 std::make_unique<AsioAlarm>(io),
-                                                 std::make_unique<AsioAlarm>(io), std::move(setup));
-  *slot = session.get();
-  sessions[session.get()] = session;
-  if (over_tcp) ++tcp_sessions;
+  const auto conversation = std::make_shared<Conversation>(
+      services, threads, std::move(connection), std::make_unique<AsioAlarm>(io),
+      std::make_unique<AsioAlarm>(io), std::move(setup));
+  *slot = conversation.get();
+  conversations[conversation.get()] = conversation;
+  if (over_tcp) ++tcp_conversations;
   if (full) {
-    return session->refuse(error_response(
+    return conversation->refuse(error_response(
         {ErrorCode::kUnavailable, "the daemon has too many connections; try again later"}));
   }
-  session->start();
+  conversation->start();
 }
 
 void Server::State::take_notice(EventHub::Haste haste) {
@@ -270,9 +271,9 @@ void Server::State::close() {
   if (unix_acceptor) unix_acceptor->close(ignored);
   if (tcp_acceptor) tcp_acceptor->close(ignored);
   delivery.cancel();
-  const auto open = sessions;
+  const auto open = conversations;
   for (const auto& [pointer, weak] : open) {
-    if (const auto session = weak.lock()) session->close();
+    if (const auto conversation = weak.lock()) conversation->close();
   }
 }
 

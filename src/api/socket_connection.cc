@@ -19,7 +19,7 @@ struct TlsContext {
 namespace {
 
 // Unix and TCP sockets alike.
-class PlainConnection : public Connection {
+class PlainConnection : public ClientConnection {
  public:
   explicit PlainConnection(asio::generic::stream_protocol::socket socket)
       : socket_(std::move(socket)) {}
@@ -50,7 +50,7 @@ class PlainConnection : public Connection {
   asio::generic::stream_protocol::socket socket_;
 };
 
-class TlsConnection : public Connection {
+class TlsConnection : public ClientConnection {
  public:
   TlsConnection(tcp::socket socket, std::shared_ptr<TlsContext> context)
       : context_(std::move(context)), stream_(std::move(socket), context_->ssl) {}
@@ -110,17 +110,17 @@ Result<std::shared_ptr<TlsContext>> make_tls_context(const std::string& certific
   return context;
 }
 
-std::unique_ptr<Connection> unix_connection(asio::local::stream_protocol::socket socket) {
+std::unique_ptr<ClientConnection> unix_connection(asio::local::stream_protocol::socket socket) {
   return std::make_unique<PlainConnection>(std::move(socket));
 }
 
-std::unique_ptr<Connection> tcp_connection(tcp::socket socket) {
+std::unique_ptr<ClientConnection> tcp_connection(tcp::socket socket) {
   set_tcp_options(socket);
   return std::make_unique<PlainConnection>(std::move(socket));
 }
 
-std::unique_ptr<Connection> tls_connection(tcp::socket socket,
-                                           std::shared_ptr<TlsContext> context) {
+std::unique_ptr<ClientConnection> tls_connection(tcp::socket socket,
+                                                 std::shared_ptr<TlsContext> context) {
   set_tcp_options(socket);
   return std::make_unique<TlsConnection>(std::move(socket), std::move(context));
 }

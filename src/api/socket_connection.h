@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "api/connection.h"
+#include "api/client_connection.h"
 #include "base/result.h"
 
 namespace tutti {
@@ -15,9 +15,10 @@ struct TlsContext;
 Result<std::shared_ptr<TlsContext>> make_tls_context(const std::string& certificate,
                                                      const std::string& key);
 
-std::unique_ptr<Connection> unix_connection(boost::asio::local::stream_protocol::socket socket);
-std::unique_ptr<Connection> tcp_connection(boost::asio::ip::tcp::socket socket);
-std::unique_ptr<Connection> tls_connection(boost::asio::ip::tcp::socket socket,
-                                           std::shared_ptr<TlsContext> context);
+std::unique_ptr<ClientConnection> unix_connection(
+    boost::asio::local::stream_protocol::socket socket);
+std::unique_ptr<ClientConnection> tcp_connection(boost::asio::ip::tcp::socket socket);
+std::unique_ptr<ClientConnection> tls_connection(boost::asio::ip::tcp::socket socket,
+                                                 std::shared_ptr<TlsContext> context);
 
 }  // namespace tutti

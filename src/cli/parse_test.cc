@@ -72,7 +72,6 @@ TEST(Parse, wrong_calls_are_refused) {
   EXPECT_FALSE(parse(kCancelVerb, {}));
   EXPECT_FALSE(parse(kWaitVerb, {"1", "2"}));
   EXPECT_FALSE(parse(kRetryVerb, {}));
-  EXPECT_FALSE(parse(kNodesVerb, {"drain", "a", "b"}));
   EXPECT_FALSE(parse(kDoctorVerb, {"x"}));
   EXPECT_FALSE(parse(kDaemonVerb, {}));
   EXPECT_FALSE(parse(kCompletionsVerb, {}));

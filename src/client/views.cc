@@ -100,9 +100,28 @@ TaskView task_view(const json::value& value) {
   return task;
 }
 
+namespace {
+
+void put_measured(const json::value& value, NodeView& node) {
+  node.measured_at = time_at(value, "at");
+  node.measured_cpus = real_at(value, "cpus");
+  node.busy_cpus = real_at(value, "busy_cpus");
+  node.measured_memory_mib = number_at(value, "memory_mib");
+  node.available_mib = number_at(value, "available_mib");
+  const auto* gpus = array_at(value, "gpus");
+  if (gpus == nullptr) return;
+  for (const auto& gpu : *gpus) {
+    node.measured_gpus.push_back({number_at(gpu, "index"), number_at(gpu, "used_mib"),
+                                  number_at(gpu, "memory_mib"), real_at(gpu, "utilization")});
+  }
+}
+
+}  // namespace
+
 NodeView node_view(const json::value& value) {
   NodeView node;
   node.name = text_at(value, "name");
+  node.address = text_at(value, "address");
   node.state = text_at(value, "state");
   node.reason = text_at(value, "reason");
   node.cpus = real_at(value, "cpus");
@@ -115,6 +134,9 @@ NodeView node_view(const json::value& value) {
       node.devices.push_back({text_at(device, "type"), truth_at(device, "emulated")});
     }
   }
+  node.max_jobs = count_at(value, "max_jobs");
+  node.jobs = count_at(value, "jobs");
+  if (const auto* measured = field_at(value, "measured")) put_measured(*measured, node);
   return node;
 }
 

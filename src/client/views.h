@@ -101,8 +101,17 @@ struct DeviceTypeView {
   bool operator==(const DeviceTypeView&) const = default;
 };
 
+// A GPU of a machine as it was measured last.
+struct MeasuredGpuView {
+  std::int64_t index = 0;
+  std::int64_t used_mib = 0;
+  std::int64_t memory_mib = 0;
+  double utilization = 0;  // 0 to 1
+};
+
 struct NodeView {
   std::string name;
+  std::string address;  // empty: the daemon's own machine
   std::string state;
   std::string reason;
   double cpus = 0;
@@ -111,6 +120,15 @@ struct NodeView {
   std::int64_t free_memory_mib = 0;
   std::vector<std::string> labels;
   std::vector<DeviceTypeView> devices;
+  std::uint64_t max_jobs = 0;  // 0: no limit
+  std::uint64_t jobs = 0;      // attempts there now
+  // As measured, with what others use; of no meaning without measured_at.
+  TimePoint measured_at;
+  double measured_cpus = 0;
+  double busy_cpus = 0;
+  std::int64_t measured_memory_mib = 0;
+  std::int64_t available_mib = 0;
+  std::vector<MeasuredGpuView> measured_gpus;
 };
 
 struct ExplanationView {

@@ -219,31 +219,6 @@ std::string render_explanation(const ExplanationView& explanation, const Screen&
   return text;
 }
 
-std::string render_nodes(const std::vector<NodeView>& nodes, const Screen& screen) {
-  using Align = Table::Align;
-  Table table({{"NODE", Align::kLeft, 30},
-               {"STATE"},
-               {"CORES", Align::kRight},
-               {"FREE", Align::kRight},
-               {"MEMORY", Align::kRight},
-               {"FREE", Align::kRight},
-               {"GPUS", Align::kRight},
-               {"NOTE"}});
-  for (const NodeView& node : nodes) {
-    std::string note = node.reason;
-    for (const std::string& label : node.labels) note += (note.empty() ? "" : " ") + label;
-    table.add({node.name,
-               {node.state, style_of_state(node.state)},
-               cpus_text(node.cpus),
-               cpus_text(node.free_cpus),
-               format_memory(MiB(node.memory_mib)),
-               format_memory(MiB(node.free_memory_mib)),
-               node.devices.empty() ? "0" : count_types(node.devices),
-               note});
-  }
-  return table.render(screen);
-}
-
 std::string result_text(const TaskView& task) {
   return result_of(task.ending, task.exit_code, task.signal);
 }

@@ -9,7 +9,7 @@
 
 namespace tutti {
 
-// What users see of jobs, tasks, nodes and explanations. All text from outside is made printable;
+// What users see of jobs, tasks and explanations. All text from outside is made printable;
 // widths and colours are the screen's.
 
 // The table of `ls`. `empty` is said instead when there is no job.
@@ -28,8 +28,6 @@ std::string render_task(std::uint64_t job, const TaskView& task, const Screen& s
 // Causes, remedies and the expected start.
 std::string render_explanation(const ExplanationView& explanation, const Screen& screen,
                                TimePoint now);
-
-std::string render_nodes(const std::vector<NodeView>& nodes, const Screen& screen);
 
 // "exit 3", "signal 9", "time limit", "out of memory", ...: how a task ended, in two words.
 std::string result_text(const TaskView& task);

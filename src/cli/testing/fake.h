@@ -41,11 +41,14 @@ class FakeClient : public Client {
   struct Log {
     std::vector<std::string> requests;
     std::string last_body;
+    std::map<std::string, std::vector<std::string>> bodies;  // by "METHOD target"
   };
   explicit FakeClient(Log& log) : log_(log) {}
 
   // JSON text for "METHOD target"; an Error for anything else.
   std::map<std::string, std::string> answers;
+  // Answers that come first, one for each request; then `answers` again.
+  std::map<std::string, std::deque<std::string>> first_answers;
   std::map<std::string, std::string> downloads;             // by target
   std::map<std::string, std::vector<ServerEvent>> streams;  // by target
 

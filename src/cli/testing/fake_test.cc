@@ -11,9 +11,13 @@ Result<boost::json::value> FakeClient::request(std::string_view method, std::str
   const std::string key = std::string(method) + " " + std::string(target);
   log_.requests.push_back(key);
   if (!body.empty()) log_.last_body = body;
+  if (!body.empty()) log_.bodies[key].emplace_back(body);
   const auto found = answers.find(key);
-  if (found == answers.end()) return not_found("no answer for " + key);
-  auto value = parse_json(found->second);
+  auto& first = first_answers[key];
+  if (first.empty() && found == answers.end()) return not_found("no answer for " + key);
+  const std::string text = first.empty() ? found->second : first.front();
+  if (!first.empty()) first.pop_front();
+  auto value = parse_json(text);
   if (value && value->is_object() && value->as_object().contains("error")) {
     return error_from_json(*value);
   }

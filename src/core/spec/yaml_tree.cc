@@ -202,12 +202,13 @@ Result<YamlNode> parse_yaml(std::string_view text, const std::string& file_name)
     TreeBuilder builder;
     parser.HandleNextDocument(builder);
     std::optional<YamlNode> root = builder.take();
-    if (!root) return yaml_error(file_name, {}, "is empty; write a job with at least a command");
+    if (!root) return yaml_error(file_name, {}, "is empty; write its fields");
     TreeBuilder second;
     if (parser.HandleNextDocument(second)) {
       const auto other = second.take();
-      return yaml_error(file_name, other ? other->place : YamlPlace{},
-                        "starts a second document; list several jobs under 'jobs:'");
+      return yaml_error(
+          file_name, other ? other->place : YamlPlace{},
+          "starts a second document; a file has one, with several jobs under 'jobs:'");
     }
     return *std::move(root);
   } catch (const Stop& stop) {

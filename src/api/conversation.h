@@ -4,14 +4,14 @@
 #include <memory>
 #include <string>
 
-#include "api/connection.h"
+#include "api/client_connection.h"
 #include "api/http.h"
 #include "api/request_reader.h"
 #include "api/services.h"
 
 namespace tutti {
 
-// Calls back once after a while, or not if it is set again or cancelled. Owned by a session.
+// Calls back once after a while, or not if it is set again or cancelled. Owned by a conversation.
 class Alarm {
  public:
   virtual ~Alarm() = default;
@@ -22,7 +22,7 @@ class Alarm {
 // The conversation with one client: requests in, responses out, one at a time. It reads nothing
 // while it answers and makes nothing while the client has not taken the last piece, so what it
 // holds is bounded. Kept alive by its own pending operations; API thread only.
-class Session : public std::enable_shared_from_this<Session> {
+class Conversation : public std::enable_shared_from_this<Conversation> {
  public:
   // How long a client may pause in the middle of a request or of taking a plain answer.
   static constexpr Duration kPatience = seconds(30);
@@ -35,9 +35,10 @@ class Session : public std::enable_shared_from_this<Session> {
     bool impatient = false;  // the first request must come within kPatience, too
     std::function<void()> on_end;
   };
-  Session(const Services& services, const Threads& threads, std::unique_ptr<Connection> connection,
-          std::unique_ptr<Alarm> patience, std::unique_ptr<Alarm> poll, Setup setup);
-  ~Session();
+  Conversation(const Services& services, const Threads& threads,
+               std::unique_ptr<ClientConnection> connection, std::unique_ptr<Alarm> patience,
+               std::unique_ptr<Alarm> poll, Setup setup);
+  ~Conversation();
 
   void start();
   // Answers with this and closes: for a client that cannot be served.
@@ -62,7 +63,7 @@ class Session : public std::enable_shared_from_this<Session> {
   const Services& services_;
   Setup setup_;  // first of all: its on_end may hold what the rest lives on
   Threads threads_;
-  std::unique_ptr<Connection> connection_;
+  std::unique_ptr<ClientConnection> connection_;
   std::unique_ptr<Alarm> patience_;
   std::unique_ptr<Alarm> poll_;
 

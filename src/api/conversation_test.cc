@@ -1,4 +1,4 @@
-#include "api/session.h"
+#include "api/conversation.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,16 +14,16 @@ using testing::HasSubstr;
 
 // A connection whose other end is the test: it sends, takes and hangs up.
 struct Wire {
-  Connection::Done reading;
+  ClientConnection::Done reading;
   char* buffer = nullptr;
   std::size_t room = 0;
-  Connection::Done writing;
+  ClientConnection::Done writing;
   std::string offered;  // what a pending write offers
   bool finished = false;
   bool closed = false;
 };
 
-class FakeConnection : public Connection {
+class FakeConnection : public ClientConnection {
  public:
   explicit FakeConnection(Wire& wire) : wire_(wire) {}
   void open(std::function<void(bool)> done) override { done(true); }
@@ -57,22 +57,22 @@ class FakeAlarm : public Alarm {
   Bell& bell_;
 };
 
-class SessionTest : public testing::Test {
+class ConversationTest : public testing::Test {
  protected:
-  ~SessionTest() override {
-    session->close();
+  ~ConversationTest() override {
+    conversation->close();
     if (wire.reading) std::exchange(wire.reading, {})(false, 0);
     if (wire.writing) std::exchange(wire.writing, {})(false, 0);
   }
   void start(bool impatient = false) {
-    Session::Setup setup;
+    Conversation::Setup setup;
     setup.impatient = impatient;
     const Threads threads{[this](auto work) { later.push_back(std::move(work)); },
                           [](auto work) { work(); }};
-    session = std::make_shared<Session>(services, threads, std::make_unique<FakeConnection>(wire),
-                                        std::make_unique<FakeAlarm>(patience),
-                                        std::make_unique<FakeAlarm>(poll), std::move(setup));
-    session->start();
+    conversation = std::make_shared<Conversation>(
+        services, threads, std::make_unique<FakeConnection>(wire),
+        std::make_unique<FakeAlarm>(patience), std::make_unique<FakeAlarm>(poll), std::move(setup));
+    conversation->start();
   }
   void run_posted() {
     while (!later.empty()) {
@@ -103,22 +103,22 @@ class SessionTest : public testing::Test {
   Wire wire;
   Bell patience;
   Bell poll;
-  std::shared_ptr<Session> session;
+  std::shared_ptr<Conversation> conversation;
 };
 
-TEST_F(SessionTest, a_silent_connection_is_kept) {
+TEST_F(ConversationTest, a_silent_connection_is_kept) {
   start();
   EXPECT_FALSE(patience.ring);
 }
 
-TEST_F(SessionTest, a_stranger_must_ask_soon) {
+TEST_F(ConversationTest, a_stranger_must_ask_soon) {
   start(true);
   ASSERT_TRUE(patience.ring);
   patience.ring();
   EXPECT_TRUE(wire.closed);
 }
 
-TEST_F(SessionTest, a_half_sent_request_is_given_up) {
+TEST_F(ConversationTest, a_half_sent_request_is_given_up) {
   start();
   send("POST /v1/cancel HTTP/1.1\r\nContent-Le");
   ASSERT_TRUE(patience.ring);
@@ -126,7 +126,7 @@ TEST_F(SessionTest, a_half_sent_request_is_given_up) {
   EXPECT_TRUE(wire.closed);
 }
 
-TEST_F(SessionTest, an_answer_that_is_not_taken_is_given_up) {
+TEST_F(ConversationTest, an_answer_that_is_not_taken_is_given_up) {
   start();
   send("GET /v1/nodes HTTP/1.1\r\n\r\n");
   EXPECT_THAT(take(10), HasSubstr("HTTP/1.1"));
@@ -135,7 +135,7 @@ TEST_F(SessionTest, an_answer_that_is_not_taken_is_given_up) {
   EXPECT_TRUE(wire.closed);
 }
 
-TEST_F(SessionTest, after_a_whole_answer_the_connection_waits_for_the_next_request) {
+TEST_F(ConversationTest, after_a_whole_answer_the_connection_waits_for_the_next_request) {
   start();
   send("GET /v1/nodes HTTP/1.1\r\n\r\n");
   EXPECT_THAT(take(), HasSubstr("200 OK"));
@@ -144,7 +144,7 @@ TEST_F(SessionTest, after_a_whole_answer_the_connection_waits_for_the_next_reque
   EXPECT_FALSE(wire.closed);
 }
 
-TEST_F(SessionTest, a_stream_waits_for_a_slow_reader_without_making_more) {
+TEST_F(ConversationTest, a_stream_waits_for_a_slow_reader_without_making_more) {
   world.history.put(world.job(1));
   start();
   send("GET /v1/events HTTP/1.1\r\n\r\n");
@@ -162,7 +162,7 @@ TEST_F(SessionTest, a_stream_waits_for_a_slow_reader_without_making_more) {
   EXPECT_THAT(take(), HasSubstr("event: lagged"));
 }
 
-TEST_F(SessionTest, a_stream_ends_when_its_client_hangs_up) {
+TEST_F(ConversationTest, a_stream_ends_when_its_client_hangs_up) {
   start();
   send("GET /v1/events HTTP/1.1\r\n\r\n");
   take();

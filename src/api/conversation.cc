@@ -1,4 +1,4 @@
-#include "api/session.h"
+#include "api/conversation.h"
 
 #include <algorithm>
 
@@ -61,9 +61,10 @@ std::string header_of(const HttpResponse& response, bool close) {
 
 }  // namespace
 
-Session::Session(const Services& services, const Threads& threads,
-                 std::unique_ptr<Connection> connection, std::unique_ptr<Alarm> patience,
-                 std::unique_ptr<Alarm> poll, Setup setup)
+Conversation::Conversation(const Services& services, const Threads& threads,
+                           std::unique_ptr<ClientConnection> connection,
+                           std::unique_ptr<Alarm> patience, std::unique_ptr<Alarm> poll,
+                           Setup setup)
     : services_(services),
       setup_(std::move(setup)),
       threads_(threads),
@@ -71,16 +72,16 @@ Session::Session(const Services& services, const Threads& threads,
       patience_(std::move(patience)),
       poll_(std::move(poll)) {}
 
-Session::~Session() {
+Conversation::~Conversation() {
   if (setup_.on_end) setup_.on_end();
 }
 
-void Session::start() {
+void Conversation::start() {
   if (setup_.impatient) give_up_after_pause();
   connection_->open([self = shared_from_this()](bool ok) { ok ? self->read() : self->close(); });
 }
 
-void Session::refuse(HttpResponse response) {
+void Conversation::refuse(HttpResponse response) {
   give_up_after_pause();
   connection_->open([self = shared_from_this(), response = std::move(response)](bool ok) {
     self->last_ = true;
@@ -88,7 +89,7 @@ void Session::refuse(HttpResponse response) {
   });
 }
 
-void Session::close() {
+void Conversation::close() {
   if (closed_) return;
   closed_ = true;
   patience_->cancel();
@@ -98,13 +99,13 @@ void Session::close() {
   connection_->close();
 }
 
-void Session::give_up_after_pause() {
+void Conversation::give_up_after_pause() {
   patience_->set(kPatience, [weak = weak_from_this()] {
     if (const auto self = weak.lock()) self->close();
   });
 }
 
-void Session::read() {
+void Conversation::read() {
   if (closed_) return;
   buffer_.resize(reader_.begun() ? kLargeRead : kSmallRead);
   connection_->read_some(buffer_.data(), buffer_.size(),
@@ -115,7 +116,7 @@ void Session::read() {
                          });
 }
 
-void Session::take_bytes() {
+void Conversation::take_bytes() {
   while (!closed_) {
     std::size_t used = 0;
     const RequestReader::Step step = reader_.feed(input_, used);
@@ -137,7 +138,7 @@ void Session::take_bytes() {
 }
 
 // Before a body is read: who may not ask need not send it either.
-bool Session::header_allowed() {
+bool Conversation::header_allowed() {
   if (!setup_.token.empty() && !same_secret(reader_.token(), setup_.token)) {
     last_ = true;
     respond(error_response(401, {ErrorCode::kDenied,
@@ -151,7 +152,7 @@ bool Session::header_allowed() {
   return false;
 }
 
-void Session::answer_request() {
+void Conversation::answer_request() {
   patience_->cancel();
   HttpRequest request = reader_.take();
   request.peer = setup_.peer;
@@ -162,7 +163,7 @@ void Session::answer_request() {
       [self = shared_from_this()](HttpResponse response) { self->respond(std::move(response)); });
 }
 
-void Session::respond(HttpResponse response) {
+void Conversation::respond(HttpResponse response) {
   if (closed_) return;
   streaming_ = response.source != nullptr && !response.length;
   last_ = last_ || streaming_;
@@ -187,7 +188,7 @@ void Session::respond(HttpResponse response) {
   pump();
 }
 
-void Session::finish_response() {
+void Conversation::finish_response() {
   source_.reset();
   output_ = {};
   if (last_) return linger();
@@ -197,7 +198,7 @@ void Session::finish_response() {
 }
 
 // Sends pieces of the source until it has nothing. Runs again when it is woken or polled.
-void Session::pump() {
+void Conversation::pump() {
   if (closed_ || pumping_ || source_ == nullptr) return;
   poll_->cancel();
   woken_ = false;
@@ -227,7 +228,7 @@ void Session::pump() {
 }
 
 // Closing with unread bytes would take the answer away from a client that is still sending.
-void Session::linger() {
+void Conversation::linger() {
   connection_->finish();
   patience_->set(kLinger, [weak = weak_from_this()] {
     if (const auto self = weak.lock()) self->close();
@@ -236,7 +237,7 @@ void Session::linger() {
   drain();
 }
 
-void Session::drain() {
+void Conversation::drain() {
   buffer_.resize(kSmallRead);
   connection_->read_some(buffer_.data(), buffer_.size(),
                          [self = shared_from_this()](bool ok, std::size_t) {
@@ -245,7 +246,7 @@ void Session::drain() {
                          });
 }
 
-void Session::watch_for_close() {
+void Conversation::watch_for_close() {
   buffer_.resize(64);
   connection_->read_some(buffer_.data(), buffer_.size(),
                          [self = shared_from_this()](bool ok, std::size_t) {
@@ -254,12 +255,12 @@ void Session::watch_for_close() {
                          });
 }
 
-void Session::send(std::string bytes, std::function<void()> then) {
+void Conversation::send(std::string bytes, std::function<void()> then) {
   output_ = std::move(bytes);
   send_rest(0, std::move(then));
 }
 
-void Session::send_rest(std::size_t sent, std::function<void()> then) {
+void Conversation::send_rest(std::size_t sent, std::function<void()> then) {
   if (closed_) return;
   if (sent == output_.size()) {
     output_.clear();
