@@ -43,6 +43,10 @@ Result<std::uint32_t> index_of_label(JobId job, const TaskSet& tasks, std::strin
 void get_status(const CallPtr& call);
 void get_nodes(const CallPtr& call);
 void set_node_state(const CallPtr& call);
+void add_node(const CallPtr& call);
+void remove_node(const CallPtr& call);
+void check_node(const CallPtr& call);
+void set_node_limit(const CallPtr& call);
 void add_snapshot(const CallPtr& call);
 void put_blob(const CallPtr& call);
 void stop_daemon(const CallPtr& call);

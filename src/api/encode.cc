@@ -114,6 +114,20 @@ json::object device_to_json(const Device& device) {
           {"emulated", !device.emulation.empty()}};
 }
 
+json::value measured_to_json(const NodeMeasurement* measured) {
+  if (measured == nullptr) return nullptr;
+  json::array gpus;
+  for (const MeasuredGpu& gpu : measured->gpus) {
+    gpus.push_back({{"index", gpu.id.value},
+                    {"used_mib", gpu.used.value},
+                    {"memory_mib", gpu.memory.value},
+                    {"utilization", static_cast<double>(gpu.utilization.value) / 1000}});
+  }
+  return {{"at", time_to_json(measured->at)},           {"cpus", cores(measured->cpus)},
+          {"busy_cpus", cores(measured->busy)},         {"memory_mib", measured->memory.value},
+          {"available_mib", measured->available.value}, {"gpus", std::move(gpus)}};
+}
+
 }  // namespace
 
 json::object job_to_json(const JobSummary& job, const std::optional<TaskRow>& task,
@@ -185,9 +199,10 @@ json::object task_to_json(const TaskRow& row, const TaskPlace& place, const Node
   return out;
 }
 
-json::object node_to_json(const Node& node) {
+json::object node_to_json(const Node& node, const NodeMeasurement* measured) {
   json::object out;
   out["name"] = text_to_json(node.name);
+  out["address"] = text_to_json(node.remote.address);
   out["state"] = node_state_name(node.state);
   out["reason"] = text_or_null(node.state_reason);
   out["cpus"] = cores(node.cpus);
@@ -200,6 +215,9 @@ json::object node_to_json(const Node& node) {
   json::array devices;
   for (const Device& device : node.devices) devices.push_back(device_to_json(device));
   out["devices"] = std::move(devices);
+  out["max_jobs"] = node.max_jobs;
+  out["jobs"] = node.jobs;
+  out["measured"] = measured_to_json(measured);
   return out;
 }
 

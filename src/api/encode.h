@@ -8,6 +8,7 @@
 #include "api/services.h"
 #include "control/front.h"
 #include "control/history.h"
+#include "control/node_monitor.h"
 
 namespace tutti {
 
@@ -28,7 +29,8 @@ struct TaskPlace {
 boost::json::object task_to_json(const TaskRow& row, const TaskPlace& place,
                                  const NodeNames& nodes);
 
-boost::json::object node_to_json(const Node& node);
+// `measured`: null if it never was.
+boost::json::object node_to_json(const Node& node, const NodeMeasurement* measured = nullptr);
 boost::json::object explanation_to_json(const Explanation& explanation, const TaskSet& tasks,
                                         TimePoint now);
 boost::json::object status_to_json(const StatusFacts& facts, const Status& status,

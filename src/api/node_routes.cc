@@ -1,10 +1,13 @@
+#include <algorithm>
 #include <array>
 #include <boost/json.hpp>
 
 #include "api/call.h"
 #include "api/encode.h"
+#include "control/node_monitor.h"
 #include "core/spec/text.h"
 #include "wire/json_fields.h"
+#include "wire/node_json.h"
 #include "wire/text_json.h"
 
 namespace tutti {
@@ -52,7 +55,11 @@ void get_status(const CallPtr& call) {
 void get_nodes(const CallPtr& call) {
   call->services.front.status(reply_to<Status>(call, [call](const Status& status) {
     json::array nodes;
-    for (const Node& node : status.nodes) nodes.push_back(node_to_json(node));
+    const NodeMonitor* machines = call->services.machines;
+    for (const Node& node : status.nodes) {
+      const auto measured = machines == nullptr ? std::nullopt : machines->latest(node.id);
+      nodes.push_back(node_to_json(node, measured ? &*measured : nullptr));
+    }
     call->respond(json_response(200, json::object{{"nodes", std::move(nodes)}}));
   }));
 }
@@ -65,6 +72,49 @@ void set_node_state(const CallPtr& call) {
                                       reply_to<Node>(call, [call](const Node& node) {
                                         call->respond(json_response(200, node_to_json(node)));
                                       }));
+}
+
+void add_node(const CallPtr& call) {
+  auto node = node_from_json(call->request.body);
+  if (!node) return call->fail(node.error());
+  call->services.front.add_node(*std::move(node), reply_to<Node>(call, [call](const Node& added) {
+    call->respond(json_response(201, node_to_json(added)));
+  }));
+}
+
+void remove_node(const CallPtr& call) {
+  if (auto known = call->target.allow_only({"force"}); !known) return call->fail(known.error());
+  const auto force = query_flag(call->target, "force");
+  if (!force) return call->fail(force.error());
+  call->services.front.remove_node(call->target.segments[2], *force,
+                                   reply_to<Node>(call, [call](const Node& node) {
+                                     call->respond(json_response(200, node_to_json(node)));
+                                   }));
+}
+
+void set_node_limit(const CallPtr& call) {
+  const auto limit = node_limit_from_json(call->request.body);
+  if (!limit) return call->fail(limit.error());
+  call->services.front.set_node_limit(call->target.segments[2], *limit,
+                                      reply_to<Node>(call, [call](const Node& node) {
+                                        call->respond(json_response(200, node_to_json(node)));
+                                      }));
+}
+
+void check_node(const CallPtr& call) {
+  call->services.front.status(reply_to<Status>(call, [call](const Status& status) {
+    const std::string& name = call->target.segments[2];
+    const auto node = std::find_if(status.nodes.begin(), status.nodes.end(),
+                                   [&](const Node& one) { return one.name == name; });
+    if (node == status.nodes.end()) {
+      return call->fail(not_found("there is no node " + shown(name)));
+    }
+    if (node->remote.address.empty() || call->services.machines == nullptr) {
+      return call->fail(conflict(shown(name) + " is this machine; only others are checked"));
+    }
+    call->services.machines->measure_now(node->id);
+    call->respond(json_response(202, node_to_json(*node)));
+  }));
 }
 
 void stop_daemon(const CallPtr& call) {

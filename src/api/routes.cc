@@ -18,7 +18,7 @@ struct Entry {
   std::uint64_t body_limit;
 };
 
-constexpr std::array<Entry, 24> kEntries = {{
+constexpr std::array<Entry, 28> kEntries = {{
     {{"GET", "/v1/status", "getStatus"}, get_status, 0},
     {{"POST", "/v1/jobs", "submitJobs"}, submit_jobs, 256 * kMiB},
     {{"GET", "/v1/jobs", "listJobs"}, list_jobs, 0},
@@ -31,7 +31,11 @@ constexpr std::array<Entry, 24> kEntries = {{
     {{"POST", "/v1/jobs/{id}/retry", "retryJob"}, retry_job, 16 * kMiB},
     {{"POST", "/v1/cancel", "cancelJobs"}, cancel_jobs, 16 * kMiB},
     {{"GET", "/v1/nodes", "listNodes"}, get_nodes, 0},
+    {{"POST", "/v1/nodes", "addNode"}, add_node, kMiB},
+    {{"DELETE", "/v1/nodes/{name}", "removeNode"}, remove_node, kMiB},
     {{"POST", "/v1/nodes/{name}/state", "setNodeState"}, set_node_state, kMiB},
+    {{"POST", "/v1/nodes/{name}/limit", "setNodeLimit"}, set_node_limit, kMiB},
+    {{"POST", "/v1/nodes/{name}/check", "checkNode"}, check_node, kMiB},
     {{"GET", "/v1/events", "streamEvents"}, stream_events, 0},
     {{"POST", "/v1/snapshots", "addSnapshot"}, add_snapshot, 256 * kMiB},
     {{"PUT", "/v1/blobs/{sha256}", "putBlob"}, put_blob, 256 * kMiB},

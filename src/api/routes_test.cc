@@ -74,6 +74,54 @@ TEST_F(RoutesTest, several_jobs_are_one_submission) {
   EXPECT_EQ(response.body, "{\"id\":100,\"ids\":[100,101]}\n");
 }
 
+TEST_F(RoutesTest, a_machine_is_added_with_what_was_said_of_it) {
+  const auto response =
+      ask("POST", "/v1/nodes",
+          R"({"address":"ssh://ada@box1:22","name":"box","key":"/k","gpus":"0,2",)"
+          R"("max_jobs":4,"labels":["fast"],"patience":"5m"})");
+  EXPECT_EQ(response.status, 201);
+  EXPECT_EQ(json_of(response).at("state"), "down");
+  EXPECT_EQ(json_of(response).at("reason"), "connecting");
+  EXPECT_EQ(json_of(response).at("address"), "ada@box1:22");
+  const Node& node = world.front.added;
+  EXPECT_EQ(node.remote, (Remote{"ada@box1:22", "/k", "0,2", seconds(300)}));
+  EXPECT_EQ(node.max_jobs, 4u);
+  EXPECT_THAT(node.labels, ElementsAre("fast", "pool"));
+}
+
+TEST_F(RoutesTest, a_machine_that_is_there_or_wrong_is_refused) {
+  EXPECT_THAT(error_of("POST", "/v1/nodes", R"({"address":"x","name":"here"})"),
+              HasSubstr("409 there is a node"));
+  EXPECT_THAT(error_of("POST", "/v1/nodes", R"({"name":"x"})"), HasSubstr("400 a node needs"));
+  EXPECT_THAT(error_of("POST", "/v1/nodes", R"({"address":"-oProxyCommand=x"})"),
+              HasSubstr("dash"));
+}
+
+TEST_F(RoutesTest, a_machine_is_removed_limited_and_checked) {
+  EXPECT_THAT(error_of("DELETE", "/v1/nodes/box"), HasSubstr("409 an attempt"));
+  EXPECT_EQ(ask("DELETE", "/v1/nodes/box?force=true").status, 200);
+  EXPECT_THAT(error_of("DELETE", "/v1/nodes/none?force=1"), HasSubstr("404 there is no node"));
+  const auto limited = ask("POST", "/v1/nodes/box/limit", R"({"max_jobs":3})");
+  EXPECT_EQ(json_of(limited).at("max_jobs"), 3);
+  EXPECT_THAT(error_of("POST", "/v1/nodes/box/limit", "{}"), HasSubstr("400 a node's limit"));
+  EXPECT_THAT(error_of("POST", "/v1/nodes/none/check"), HasSubstr("404 there is no node"));
+  EXPECT_THAT(error_of("POST", "/v1/nodes/here/check"), HasSubstr("409 'here' is this machine"));
+  world.front.here_is_elsewhere = true;
+  EXPECT_EQ(ask("POST", "/v1/nodes/here/check").status, 202);
+  EXPECT_THAT(world.machines.asked, ElementsAre(NodeId(1)));
+}
+
+TEST_F(RoutesTest, nodes_tell_what_was_measured_of_them) {
+  EXPECT_TRUE(get("/v1/nodes").at("nodes").at(0).at("measured").is_null());
+  world.machines.known[NodeId(1)] = {
+      TimePoint(1000000), MilliCpu(24000), MilliCpu(2976),
+      MiB(64000),         MiB(30607),      {{DeviceId(1), MiB(8000), MiB(500), MilliGpu(900)}}};
+  const auto measured = get("/v1/nodes").at("nodes").at(0).at("measured");
+  EXPECT_EQ(measured.at("busy_cpus"), 2.976);
+  EXPECT_EQ(measured.at("available_mib"), 30607);
+  EXPECT_EQ(measured.at("gpus").at(0).at("utilization"), 0.9);
+}
+
 TEST_F(RoutesTest, a_dry_run_explains_and_submits_nothing) {
   const auto response = ask("POST", "/v1/jobs?dry_run=1", R"({"command":"a","array":"5-7"})");
   EXPECT_EQ(response.status, 200);

@@ -170,7 +170,7 @@ TEST_F(ServerTest, one_connection_serves_many_requests) {
   for (int i = 0; i < 20; ++i) {
     one.forget();
     one.send(get("/v1/nodes", ""));
-    EXPECT_THAT(one.until("}]}]}\n"), HasSubstr("200 OK"));
+    EXPECT_THAT(one.until("}]}\n"), HasSubstr("200 OK"));
   }
 }
 
@@ -379,9 +379,8 @@ class SlowFront : public FakeFront {
 
 TEST_F(ServerTest, a_reply_that_comes_after_the_end_is_dropped) {
   SlowFront slow;
-  Services services{slow,        world.history, world.events,
-                    world.clock, nullptr,       nullptr,
-                    nullptr,     "/",           [] { return StatusFacts(); },
+  Services services{slow,    world.history, world.events, world.clock, nullptr,
+                    nullptr, nullptr,       nullptr,      "/",         [] { return StatusFacts(); },
                     {}};
   auto slow_server = std::make_unique<Server>(options, services);
   ASSERT_TRUE(slow_server->start());

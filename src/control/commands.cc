@@ -93,6 +93,12 @@ void Controller::add_node(Node node, Reply<Node> reply) {
   command<Node>([this, node = std::move(node)] { return accept_node(node); }, std::move(reply));
 }
 
+void Controller::set_node_limit(std::string node, std::uint32_t max_jobs, Reply<Node> reply) {
+  command<Node>(
+      [this, node = std::move(node), max_jobs] { return accept_node_limit(node, max_jobs); },
+      std::move(reply));
+}
+
 void Controller::remove_node(std::string name, bool force, Reply<Node> reply) {
   command<Node>([this, name = std::move(name), force] { return accept_node_removal(name, force); },
                 std::move(reply));
@@ -358,6 +364,18 @@ Result<Node> Controller::accept_node(Node node) {
   record(NodeChanged{node});
   effects_.emplace_back(WatchNode{node});
   return *ledger_.find_node(node.id);
+}
+
+Result<Node> Controller::accept_node_limit(const std::string& name, std::uint32_t max_jobs) {
+  const Node* node = ledger_.find_node(name);
+  if (node == nullptr) return not_found(fmt::format("there is no node '{}'", name));
+  if (node->remote.address.empty())
+    return conflict(fmt::format("'{}' is this machine: start its daemon with --slots", name));
+  if (node->max_jobs == max_jobs) return *node;
+  Node changed = *node;
+  changed.max_jobs = max_jobs;
+  record(NodeChanged{changed});
+  return *ledger_.find_node(name);
 }
 
 Result<Node> Controller::accept_node_removal(const std::string& name, bool force) {

@@ -47,6 +47,7 @@ class Controller : public Front, public ReportSink {
   void set_node_state(std::string node, Node::State state, std::string reason,
                       Reply<Node> reply) override;
   void add_node(Node node, Reply<Node> reply) override;
+  void set_node_limit(std::string node, std::uint32_t max_jobs, Reply<Node> reply) override;
   void remove_node(std::string name, bool force, Reply<Node> reply) override;
   void device_holders(Reply<DeviceHolders> reply) override;
   void profiles(Reply<Profiles> reply) override;
@@ -74,6 +75,7 @@ class Controller : public Front, public ReportSink {
   Result<Node> accept_node_state(const std::string& name, Node::State state,
                                  const std::string& reason);
   Result<Node> accept_node(Node node);
+  Result<Node> accept_node_limit(const std::string& name, std::uint32_t max_jobs);
   Result<Node> accept_node_removal(const std::string& name, bool force);
   std::vector<Node> present_nodes() const;
   Status current_status() const;

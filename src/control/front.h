@@ -86,6 +86,8 @@ class Front {
                               Reply<Node> reply) = 0;
   // A machine elsewhere: its name, remote, labels and max_jobs are taken. kConflict if the name is.
   virtual void add_node(Node node, Reply<Node> reply) = 0;
+  // How many attempts a machine elsewhere runs at once; zero: as many as fit.
+  virtual void set_node_limit(std::string node, std::uint32_t max_jobs, Reply<Node> reply) = 0;
   // kConflict while attempts run there, unless `force`: then they are lost.
   virtual void remove_node(std::string name, bool force, Reply<Node> reply) = 0;
   virtual void device_holders(Reply<DeviceHolders> reply) = 0;

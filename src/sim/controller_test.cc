@@ -379,5 +379,21 @@ TEST_F(ControllerTest, a_batch_runs_the_lines_that_were_submitted) {
   EXPECT_EQ(world.store().load_job(job)->exit_status, 3);
 }
 
+TEST_F(ControllerTest, the_limit_of_a_machine_elsewhere_holds_whatever_its_executor_tells) {
+  Node far = node("far", 8);
+  far.remote.address = "ada@far";
+  world.add_node(far);
+  ASSERT_TRUE(world.set_node_limit("far", 2));
+  far.memory += MiB(512);
+  world.add_node(far);
+  JobSpec many = spec(cpus(1));
+  many.request.labels = {"far"};
+  many.tasks = {.shape = TaskSet::Shape::kArray, .count = 5};
+  submit(std::move(many));
+  EXPECT_EQ(world.ledger().find_node("far")->jobs, 2u);
+  EXPECT_EQ(world.set_node_limit("a", 2).error().code, ErrorCode::kConflict);
+  EXPECT_EQ(world.set_node_limit("none", 2).error().code, ErrorCode::kNotFound);
+}
+
 }  // namespace
 }  // namespace tutti

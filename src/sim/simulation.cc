@@ -57,6 +57,11 @@ Result<Node> Simulation::set_node_state(const std::string& node, Node::State sta
   });
 }
 
+Result<Node> Simulation::set_node_limit(const std::string& node, std::uint32_t max_jobs) {
+  return ask<Node>(
+      [&](Reply<Node> reply) { controller_->set_node_limit(node, max_jobs, std::move(reply)); });
+}
+
 void Simulation::add_node(Node node) {
   executor_.set_node(std::move(node));
   settle();

@@ -29,6 +29,7 @@ class Simulation {
   Result<Changed> retry(JobId job, std::vector<std::uint32_t> tasks = {});
   Result<Explanation> explain(JobId job, std::uint32_t task = Front::kAnyTask);
   Result<Node> set_node_state(const std::string& node, Node::State state, std::string reason = {});
+  Result<Node> set_node_limit(const std::string& node, std::uint32_t max_jobs);
   void add_node(Node node);
 
   // Lets time pass: everything that is due within it happens.

@@ -10,6 +10,7 @@
 #include "api/event_hub.h"
 #include "api/services.h"
 #include "control/lease_desk.h"
+#include "control/node_monitor.h"
 #include "control/snapshots.h"
 
 namespace tutti {
@@ -65,15 +66,24 @@ class FakeFront : public Front {
     node.cpus = MilliCpu(8000);
     node.free_cpus = MilliCpu(6500);
     node.labels = {"ssd"};
+    if (here_is_elsewhere) node.remote.address = "here";
     node.devices.push_back({DeviceId(0), "A100", "GPU-1", MiB(40960), MiB(1024), {}, 1, true});
     answer.nodes = {node};
     reply(answer);
   }
   void add_node(Node node, Reply<Node> reply) override {
     if (node.name == "here") return reply(conflict("there is a node 'here' already"));
+    added = node;
     node.id = NodeId(2);
     node.state = Node::State::kDown;
     node.state_reason = "connecting";
+    reply(node);
+  }
+  void set_node_limit(std::string name, std::uint32_t max_jobs, Reply<Node> reply) override {
+    if (name != "box") return reply(not_found("there is no node '" + name + "'"));
+    Node node;
+    node.name = name;
+    node.max_jobs = max_jobs;
     reply(node);
   }
   void remove_node(std::string name, bool force, Reply<Node> reply) override {
@@ -109,6 +119,8 @@ class FakeFront : public Front {
   Profiles known_profiles;
   std::vector<std::pair<std::string, std::optional<Profile>>> set;
   std::optional<Error> error;  // answered instead, if set
+  Node added;
+  bool here_is_elsewhere = false;
   std::vector<JobSpec> submitted;
   bool was_dry_run = false;
   std::vector<Selection> selected;
@@ -237,6 +249,18 @@ class FakeExecutor : public Executor {
   void journalled(std::span<const AttemptId> /*ended*/) override {}
 };
 
+// Measurements in memory.
+class FakeMonitor : public NodeMonitor {
+ public:
+  std::optional<NodeMeasurement> latest(NodeId node) const override {
+    const auto found = known.find(node);
+    return found == known.end() ? std::nullopt : std::optional(found->second);
+  }
+  void measure_now(NodeId node) override { asked.push_back(node); }
+  std::map<NodeId, NodeMeasurement> known;
+  std::vector<NodeId> asked;
+};
+
 // All of them together.
 struct FakeWorld {
   FakeFront front;
@@ -244,6 +268,7 @@ struct FakeWorld {
   FakeSnapshots snapshots;
   FakeClock clock;
   FakeExecutor executor;
+  FakeMonitor machines;
   LeaseDesk leases{executor, clock};
   EventHub events;
   std::string log_folder = "/nonexistent";
@@ -257,6 +282,7 @@ struct FakeWorld {
                     &snapshots,
                     &leases,
                     nullptr,
+                    &machines,
                     log_folder,
                     [] {
                       StatusFacts facts;

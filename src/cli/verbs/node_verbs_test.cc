@@ -199,6 +199,14 @@ TEST_F(NodeVerbs, check_of_a_node_that_is_down_fails_with_its_reason) {
   EXPECT_THAT(screen.out_text, HasSubstr("down: no route to host"));
 }
 
+TEST_F(NodeVerbs, limit_sets_how_many_jobs_run_there) {
+  daemon->answers["POST /v1/nodes/box1/limit"] = kUpBox;
+  EXPECT_EQ(call({"nodes", "limit", "box1", "--max-jobs", "4"}), 0);
+  EXPECT_EQ(asked.last_body, R"({"max_jobs":4})");
+  EXPECT_EQ(screen.out_text, "Node box1 runs at most 4 jobs at once.\n");
+  EXPECT_EQ(call({"nodes", "limit", "box1"}), 2);
+}
+
 TEST_F(NodeVerbs, rm_removes_each_and_force_is_passed_on) {
   daemon->answers["DELETE /v1/nodes/box1"] = "{}";
   daemon->answers["DELETE /v1/nodes/box2"] = "{}";

@@ -15,6 +15,7 @@
 #include "cli/verbs/verbs.h"
 #include "client/http_client.h"
 #include "core/spec/machine.h"
+#include "core/spec/quantity.h"
 #include "core/spec/text.h"
 #include "wire/text_json.h"
 
@@ -23,14 +24,18 @@ namespace {
 
 namespace json = boost::json;
 
+constexpr std::uint32_t kMostJobs = 1'000'000;
+
 constexpr Option kOptions[] = {
     {"reason", 0, Kind::kValue, "TEXT", "with drain: why, shown to those who wait", {}},
     {"force", 0, Kind::kFlag, {}, "with rm: even while jobs run there; they are lost", {}},
     kJsonOption,
     kHelpOption,
 };
-constexpr OptionGroup kGroups[] = {{"Options", kOptions}, {"With add", kAddOptions}};
-constexpr std::string_view kActions[] = {"ls", "add", "show", "check", "drain", "resume", "rm"};
+constexpr OptionGroup kGroups[] = {{"Options", kOptions},
+                                   {"With add (--max-jobs also with limit)", kAddOptions}};
+constexpr std::string_view kActions[] = {"ls",    "add",    "show",  "check",
+                                         "drain", "resume", "limit", "rm"};
 constexpr Example kExamples[] = {
     {"tutti nodes", "what there is and what is free"},
     {"tutti nodes add ada@box1 'gpu[01-16].lab' --label lab", "machines that ssh reaches"},
@@ -38,6 +43,7 @@ constexpr Example kExamples[] = {
     {"tutti nodes check box1", "measure it now"},
     {"tutti nodes drain box7 --reason 'new disk'", "no new work there"},
     {"tutti nodes resume box7", "work again"},
+    {"tutti nodes limit box7 --max-jobs 4", "never more than four jobs at once; 0: no limit"},
     {"tutti nodes rm box7", "forget it"}};
 
 std::string path_of(const std::string& name) {
@@ -110,6 +116,24 @@ int set_state(Session& session, const Arguments& arguments, std::string_view sta
   return kExitOk;
 }
 
+int set_limit(Session& session, const Arguments& arguments) {
+  const std::string& name = arguments.words()[1];
+  const auto most = parse_count("max-jobs", arguments.value("max-jobs"), 0, kMostJobs);
+  if (!most) return session.usage_error(most.error());
+  auto answer = session.client().request("POST", path_of(name) + "/limit",
+                                         json::serialize(json::object{{"max_jobs", *most}}));
+  if (!answer) return session.fail(answer.error());
+  if (session.json()) {
+    print_json(session.screen(), *answer);
+  } else {
+    session.screen().out(*most == 0
+                             ? fmt::format("Node {} runs as many jobs as fit.\n", printable(name))
+                             : fmt::format("Node {} runs at most {} at once.\n", printable(name),
+                                           counted(*most, "job")));
+  }
+  return kExitOk;
+}
+
 int run_with_names(Session& session, const Arguments& arguments, const std::string& action) {
   const auto& words = arguments.words();
   if (words.size() < 2) {
@@ -121,6 +145,7 @@ int run_with_names(Session& session, const Arguments& arguments, const std::stri
   if (words.size() > 2) return session.usage_error(action + " takes one node");
   if (action == "show") return show(session, words[1]);
   if (action == "check") return check(session, words[1]);
+  if (action == "limit") return set_limit(session, arguments);
   return set_state(session, arguments, action == "drain" ? "draining" : "up");
 }
 
@@ -152,8 +177,8 @@ const Verb kNodesVerb{
         "cannot be reached is not kept. Jobs run there only with --on.",
     .usage =
         "[OPTIONS] [ls | add ADDRESS... | show NODE | check NODE | drain NODE | resume NODE "
-        "| rm NODE...]",
-    .word_choices = "ls add show check drain resume rm",
+        "| limit NODE | rm NODE...]",
+    .word_choices = "ls add show check drain resume limit rm",
     .tail = Tail::kWords,
     .least_words = 0,
     .most_words = kMaxMachines + 1,

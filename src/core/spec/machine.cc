@@ -9,6 +9,8 @@ namespace tutti {
 namespace {
 
 constexpr std::size_t kMaxAddressBytes = 512;
+constexpr std::size_t kMaxWordBytes = 128;
+constexpr std::uint64_t kMaxGpu = 255;
 constexpr std::uint64_t kMaxPort = 65535;
 constexpr std::uint64_t kMaxNumber = 999'999'999;
 
@@ -200,6 +202,29 @@ std::string machine_name(const MachineAddress& address) {
       name.begin(), name.end(), [](char c) { return c == ':' || c == '%'; }, '-');
   // An IPv6 address may begin with colons; a name that begins with a dash is taken for an option.
   return name.starts_with('-') ? "ip" + name : name;
+}
+
+Result<void> check_machine_word(std::string_view what, std::string_view word) {
+  const std::string whole = std::string(what) + " " + shown(word) + ": ";
+  if (word.empty() || word.size() > kMaxWordBytes) {
+    return invalid_input(whole + "must have from 1 to " + std::to_string(kMaxWordBytes) + " bytes");
+  }
+  if (word.front() == '-') return invalid_input(whole + "must not begin with a dash");
+  if (first_invalid_utf8(word) || first_control_character(word) ||
+      word.find_first_of(" ,|/%") != std::string_view::npos) {
+    return invalid_input(whole + "must have no blank, comma, bar, slash or percent sign");
+  }
+  return {};
+}
+
+Result<void> check_gpu_list(std::string_view text) {
+  if (text.empty() || text == "none") return {};
+  for (const std::string_view number : split_commas(text)) {
+    if (!parse_digits(number, kMaxGpu)) {
+      return invalid_input("gpus " + shown(text) + ": write numbers such as 0,2, or none");
+    }
+  }
+  return {};
 }
 
 }  // namespace tutti

@@ -35,6 +35,13 @@ Result<std::vector<std::string>> expand_machines(std::string_view pattern);
 // A name for a node that is reached there: the host, without characters that lists of nodes use.
 std::string machine_name(const MachineAddress& address);
 
+// Whether it can be a node's name or label: short, and without what lists of them use, such as
+// commas, bars and blanks. `what` is what the error calls it.
+Result<void> check_machine_word(std::string_view what, std::string_view word);
+
+// Which GPUs of a machine are to be used: "none", or numbers such as "0,2"; empty: all.
+Result<void> check_gpu_list(std::string_view text);
+
 // A machine as a YAML file describes it.
 struct MachineFile {
   MachineAddress address;

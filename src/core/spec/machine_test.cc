@@ -124,6 +124,24 @@ TEST(ExpandMachines, refuses_what_is_no_list_of_numbers) {
   }
 }
 
+TEST(MachineWord, has_nothing_that_lists_of_nodes_use) {
+  EXPECT_TRUE(check_machine_word("name", "box1.lab"));
+  EXPECT_TRUE(check_machine_word("name", "große-kiste"));
+  for (const std::string_view bad : {"", "a b", "a,b", "a|b", "a/b", "a%b", "-a", "a\n", "\xff"}) {
+    EXPECT_FALSE(check_machine_word("name", bad)) << bad;
+  }
+  EXPECT_FALSE(check_machine_word("name", std::string(129, 'a')));
+}
+
+TEST(GpuList, is_numbers_or_none) {
+  for (const std::string_view good : {"", "none", "0", "0,2", "10,3"}) {
+    EXPECT_TRUE(check_gpu_list(good)) << good;
+  }
+  for (const std::string_view bad : {"all", "0-3", "0,", ",", "-1", "256", "A100"}) {
+    EXPECT_FALSE(check_gpu_list(bad)) << bad;
+  }
+}
+
 MachineFile file_of(std::string_view text) {
   const auto file = parse_machine_file(text, "m.yaml");
   EXPECT_TRUE(file) << (file ? "" : file.error().message);
