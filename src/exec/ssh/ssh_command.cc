@@ -85,7 +85,7 @@ std::vector<std::string> SshCommand::session(const std::string& command) const {
 std::string SshCommand::for_rsync() const {
   std::string text = "ssh -T -S '" + socket_ + "'";
   if (!config_.empty()) text += " -F '" + config_ + "'";
-  return text + " -o ControlMaster=no -o BatchMode=yes -o ProxyCommand=false -o LogLevel=ERROR";
+  return text + " -o ControlMaster=no -o BatchMode=yes -o ProxyCommand=false -o LogLevel=ERROR --";
 }
 
 std::string connection_trouble(std::string_view host, std::string_view text, int status) {
