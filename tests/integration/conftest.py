@@ -1,10 +1,12 @@
 import shutil
 import signal
 import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
+import machines
 from driver import Tutti
 from waiting import BINARY, SLOW
 
@@ -75,3 +77,36 @@ def tutti(make_tutti):
 def daemon(tutti):
     """The program with a daemon of two slots."""
     return tutti.start(slots=2)
+
+
+@pytest.fixture
+def make_machine(home):
+    """Makes machines that ssh reaches; nothing is left of them."""
+    missing = machines.why_no_machines()
+    if missing:
+        pytest.skip(missing)
+    with ExitStack() as ends:
+
+        def make(name="m1", **options):
+            machine = machines.Machine(home / name, name, **options)
+            ends.callback(machine.kill)
+            return machine.start()
+
+        yield make
+
+
+@pytest.fixture
+def make_namespace_machine(home):
+    """The same with a network of their own, so that the cable of one can be pulled."""
+    missing = machines.why_no_namespaces()
+    if missing:
+        pytest.skip(missing)
+    with ExitStack() as ends:
+        network = ends.enter_context(machines.Network())
+
+        def make(name="m1", **options):
+            machine = machines.NamespaceMachine(home / name, network, name, **options)
+            ends.callback(machine.remove)
+            return machine.start()
+
+        yield make

@@ -125,7 +125,7 @@ tutti_watch() {
 tutti_sweep() {
   cd "$tutti_root/a" || return
   find . -path './*/*' -prune -name rc -mtime "+$1" | while read -r tutti_x; do
-    tutti_remove "${tutti_x%/rc}"
+    if tutti_read_rc "${tutti_x%/rc}"; then tutti_remove "${tutti_x%/rc}"; fi
   done
   cd "$tutti_root/files" || return
   for tutti_x in *; do
@@ -191,7 +191,11 @@ tutti_hello() {
   tutti_patience=10
   set -- "$2"
   for tutti_x in "$tutti_root"/a/*; do
-    [ -d "$tutti_x" ] || continue
+    if [ ! -e "$tutti_x/err" ]; then
+      # Room for an attempt that was not started.
+      rm -rf "$tutti_x" </dev/null
+      continue
+    fi
     tutti_id=${tutti_x##*/}
     tutti_look "$tutti_id"
     tutti_say "A $tutti_id $tutti_is"
@@ -204,32 +208,54 @@ tutti_hello() {
   tutti_greeted=1
 } 2>/dev/null
 
+# room ID...
+tutti_room() {
+  for tutti_id in "$@"; do
+    shift
+    set -- "$@" "$tutti_root/a/$tutti_id" "$tutti_root/a/$tutti_id/work"
+  done
+  mkdir "$@"
+} </dev/null >/dev/null 2>&1
+
+# Who makes `err` starts the attempt.
+tutti_claim() {
+  set -C
+  printf '' >"$tutti_d/err"
+  tutti_x=$?
+  set +C
+  return $tutti_x
+} 2>/dev/null
+
 # start ID WORKDIR STAGED TIME_LIMIT GRACE MERGE SCRIPT N NAME=value... -- ARGV...
 tutti_start() {
-  tutti_d=$tutti_root/a/$1
-  if [ -d "$tutti_d" ]; then
-    tutti_patience=10
-    tutti_look "$1"
-    case $tutti_is in
-      running*) tutti_say "B $1 $tutti_pid" ;;
-      ended*) tutti_say "E $1 $tutti_rc" ;;
-      *) tutti_refuse "$1" "it was started before and is gone" ;;
-    esac
+  tutti_d=$tutti_root/a/$1 tutti_why=
+  if [ -n "$2" ]; then tutti_x=$tutti_d; else tutti_x=$tutti_d/work; fi
+  if [ ! -d "$tutti_x" ]; then tutti_why=$(mkdir -p "$tutti_x" 2>&1 </dev/null); fi
+  if ! tutti_claim; then
+    if [ -e "$tutti_d/err" ]; then
+      tutti_again "$1"
+    else
+      tutti_why=${tutti_why:-$( (printf '' >"$tutti_d/err") 2>&1)}
+      tutti_refuse "$1" "cannot make $tutti_d: $tutti_why"
+      rm -rf "$tutti_d" </dev/null 2>/dev/null
+    fi
     return
   fi
-  if [ -n "$2" ]; then
-    tutti_why=$(mkdir "$tutti_d" 2>&1 </dev/null)
-  else
-    tutti_why=$(mkdir "$tutti_d" "$tutti_d/work" 2>&1 </dev/null)
-  fi || {
-    tutti_refuse "$1" "$tutti_why"
-    rm -rf "$tutti_d" </dev/null
-    return
-  }
   tutti_supervise "$@" </dev/null >/dev/null 2>&1 &
   # Some shells remember each process that ended until somebody asks.
   tutti_starts=$(((tutti_starts + 1) % 16))
   if [ $tutti_starts -eq 0 ]; then jobs >/dev/null 2>&1; fi
+}
+
+# The answer to a start that had its effect before.
+tutti_again() {
+  tutti_patience=10
+  tutti_look "$1"
+  case $tutti_is in
+    running*) tutti_say "B $1 $tutti_pid" ;;
+    ended*) tutti_say "E $1 $tutti_rc" ;;
+    *) tutti_refuse "$1" "it was started before and is gone" ;;
+  esac
 }
 
 # The copy of staged files may take long: until the attempt has a process, its supervisor stands for it.
@@ -275,10 +301,7 @@ tutti_supervise() {
     tutti_dog=$!
   fi
   tutti_err=$tutti_d/err
-  if [ "$6" = 1 ]; then
-    rm -f "$tutti_err"
-    tutti_err=$tutti_d/out
-  fi
+  if [ "$6" = 1 ]; then tutti_err=$tutti_d/out; fi
   shift 7
   if [ -n "$tutti_setsid" ]; then
     (tutti_job "$@") >>"$tutti_d/out" 2>>"$tutti_err"
@@ -293,7 +316,7 @@ tutti_supervise() {
   tutti_took=$((tutti_ms - tutti_began))
   tutti_measure "$tutti_d/cpu"
   if [ -n "$tutti_dog" ]; then kill "$tutti_dog"; fi
-  tutti_read_pid "$tutti_d" && [ "$tutti_pid" != "$tutti_keeper" ] || {
+  tutti_read_pid "$tutti_d" && [ "$tutti_pid" != "$tutti_keeper" ] && [ -s "$tutti_d/rc" ] || {
     tutti_why=$( (printf '%s\n' 0 >"$tutti_d/out" && printf '%s\n' 0 >"$tutti_d/err") 2>&1)
     tutti_cannot "cannot write to $tutti_d: ${tutti_why:-is the disk full?}"
   }
@@ -321,12 +344,13 @@ tutti_finish() {
     if [ "$tutti_x" = t ]; then tutti_flags=${tutti_flags}t; else tutti_flags=${tutti_flags}s; fi
   fi
   tutti_line="$tutti_rc $tutti_took $((tutti_cpu - tutti_spent)) ${tutti_flags:--}"
-  printf '%s\n' "$tutti_line" >"$tutti_d/rc"
+  # Over what tutti_job wrote, which a full disk does not prevent on most file systems. On others it must
+  # not make the end unknown either.
+  printf '%s\n' "$tutti_line" 1<>"$tutti_d/rc"
   tutti_say "E $tutti_id $tutti_line"
-  # A full disk must not make it unknown.
   until tutti_read_rc "$tutti_d" || [ ! -d "$tutti_d" ]; do
     sleep 5
-    printf '%s\n' "$tutti_line" >"$tutti_d/rc"
+    printf '%s\n' "$tutti_line" 1<>"$tutti_d/rc"
   done
 }
 
@@ -334,7 +358,8 @@ tutti_finish() {
 # executed ends with 126 or 127 and a text in err.
 tutti_job() {
   tutti_stat self || tutti_self=$(exec sh -c 'echo $PPID')
-  printf '%s\n' "$tutti_self ${tutti_birth:-0} $tutti_boot ${tutti_parent:-0}" >"$tutti_d/pid" || exit 1
+  printf '%s\n' "$tutti_self ${tutti_birth:-0} $tutti_boot ${tutti_parent:-0}" >"$tutti_d/pid" &&
+    printf - >"$tutti_d/rc" || exit 1
   if [ -e "$tutti_d/stop" ]; then exit 143; fi
   tutti_say "B $tutti_id $tutti_self"
   tutti_n=$1 tutti_i=0 tutti_list=
@@ -432,12 +457,15 @@ tutti_stop() {
 
 # forget ID...
 tutti_forget() {
-  tutti_patience=10
   for tutti_id in "$@"; do
     shift
-    tutti_look "$tutti_id"
+    tutti_d=$tutti_root/a/$tutti_id
+    if tutti_read_pid "$tutti_d" && [ "$tutti_then" = "$tutti_boot" ] &&
+      tutti_lives "$tutti_pid" -eq "$tutti_since"; then
+      continue
+    fi
     # Last what tells how it ended: the removal may be cut off.
-    case $tutti_is in running*) ;; *) set -- "$@" "$tutti_d/work" "$tutti_d" ;; esac
+    set -- "$@" "$tutti_d/work" "$tutti_d"
   done
   if [ $# -gt 0 ]; then tutti_remove "$@" </dev/null >/dev/null 8>&- & fi
 } 2>/dev/null

@@ -113,6 +113,7 @@ TEST_P(AgentLifeTest, a_process_of_another_boot_or_birth_is_not_the_attempt) {
   const std::string birth = std::to_string(start_ticks(getpid()));
   const auto write_pid = [&](const std::string& id, const std::string& text) {
     std::filesystem::create_directories(root_ + "/a/" + id);
+    std::ofstream(root_ + "/a/" + id + "/err").flush();
     std::ofstream(root_ + "/a/" + id + "/pid") << text << '\n';
   };
   write_pid("1.0.1", self + " " + birth + " " + boot + " 0");
@@ -147,7 +148,8 @@ TEST_P(AgentLifeTest, hello_removes_what_is_old_and_ended_or_unused) {
   { const auto agent = connect_and_list(); }
   for (const char* path : {"/a/1.0.1", "/a/1.1.1", "/files/old", "/files/young", "/files/new"})
     std::filesystem::create_directories(root_ + path);
-  for (const char* path : {"/a/1.0.1/rc", "/a/1.1.1/rc", "/used/old", "/used/young"})
+  for (const char* path :
+       {"/a/1.0.1/err", "/a/1.0.1/rc", "/a/1.1.1/err", "/a/1.1.1/rc", "/used/old", "/used/young"})
     std::ofstream(root_ + path) << "0 1 1 -\n";
   const auto long_ago = std::filesystem::file_time_type::clock::now() - std::chrono::hours(24 * 9);
   for (const char* path : {"/a/1.0.1/rc", "/used/old", "/files/old", "/files/young", "/files/new"})
