@@ -200,8 +200,10 @@ ForceCommand exec '{self.folder}/login'
         """The server and the process of each connection, without their sessions' work."""
         if not self._sshd:
             return []
+        found = descendants(self._sshd.pid)
+        # Looked at afterwards: what has come meanwhile is in neither.
         work = self.work()
-        return [pid for pid in descendants(self._sshd.pid) if pid not in work]
+        return [pid for pid in found if pid not in work]
 
     def _kill_work(self):
         left = self.work()

@@ -20,7 +20,7 @@ constexpr char kKeepDays[] = "7";
 void AgentLink::open(TimePoint now) {
   close();
   trouble_.clear();
-  hopeless_ = false;
+  hopeless_ = noisy_ = false;
   // One that an earlier daemon left would be taken for a master's.
   ::unlink(command_.socket().c_str());
   auto started = PipedProcess::start(command_.master());
@@ -80,6 +80,7 @@ bool AgentLink::take_lines(const std::function<void(AgentMessage)>& take) {
     if (state_ == State::kOpening) {
       // Start-up files of the login may print whatever they like before.
       if (line == "tutti-ready " + nonce_) state_ = State::kReady;
+      noisy_ = noisy_ || (state_ == State::kOpening && !line.empty());
       continue;
     }
     Result<AgentMessage> message = parse_agent_line(line);

@@ -38,6 +38,8 @@ class AgentLink {
   // Why it ended, for a user, and whether trying again soon may help.
   const std::string& trouble() const { return trouble_; }
   bool hopeless() const { return hopeless_; }
+  // Whether sessions of that login begin with words of its start-up files.
+  bool noisy() const { return noisy_; }
 
  private:
   bool take_lines(const std::function<void(AgentMessage)>& take);
@@ -52,6 +54,7 @@ class AgentLink {
   TimePoint opened_at_;
   std::string trouble_;
   bool hopeless_ = false;
+  bool noisy_ = false;
 };
 
 }  // namespace tutti

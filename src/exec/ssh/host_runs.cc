@@ -228,7 +228,7 @@ void Host::collect(Run& run) {
   const LaunchContext& context = *run.order.context;
   const std::string work = context.snapshot.empty() ? context.workdir : folder_of(run) + "/work";
   transfers_.collect({link_.command(), work, run.order.launch.result_paths,
-                      run.order.launch.result_folder, has_rsync_},
+                      run.order.launch.result_folder, has_rsync_ && !link_.noisy()},
                      [post = post_, id = run.order.attempt](const Result<void>& copied) {
                        post([id, copied](Host& host) { host.collected(id, copied); });
                      });

@@ -217,9 +217,15 @@ Result<void> Transfers::collect_now(const Collection& collection) {
     argv.push_back(partial + "/");
     copied = pipeline({argv});
   } else {
-    std::string give = "cd " + shell_quoted(collection.work) + " && tar -cf -";
+    // The login's start-up files may print: what counts begins after the mark. A shell reads no
+    // further than the line that it wants.
+    const std::string mark = "tutti-" + random_word();
+    std::string give =
+        "printf '\\n%s\\n' " + mark + "; cd " + shell_quoted(collection.work) + " && tar -cf -";
     for (const std::string& path : collection.paths) give += " " + shell_quoted("./" + path);
-    copied = pipeline({collection.command.session(give), {"tar", "-C", partial, "-xpof", "-"}});
+    const std::string take = "while IFS= read -r line; do [ \"$line\" = " + mark +
+                             " ] && exec tar -C \"$0\" -xpof -; done; exit 1";
+    copied = pipeline({collection.command.session(give), {"sh", "-c", take, partial}});
   }
   if (!copied) return copied;
   const std::string old = collection.folder + ".old-" + random_word();

@@ -30,7 +30,7 @@ struct Collection {
   std::string work;                // the attempt's work directory there
   std::vector<std::string> paths;  // of it
   std::string folder;              // here
-  bool rsync = false;              // whether the host has it
+  bool rsync = false;              // whether the host has it and its logins are silent
 };
 
 // Copies files to and from hosts with tar or rsync, through sessions of connections that are there.

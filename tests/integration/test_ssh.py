@@ -1,0 +1,359 @@
+"""Machines over SSH: real servers, and their faults."""
+
+import os
+import re
+import subprocess
+from datetime import datetime
+
+import pytest
+
+from waiting import wait_until
+
+
+class Pool:
+    """The program, and machines that its daemon knows by the names that ssh knows them by."""
+
+    def __init__(self, tutti, config):
+        self.tutti = tutti
+        self.config = config
+        self.machines = {}
+        self.env = {"TUTTI_SSH_CONFIG": str(config)}
+
+    def know(self, *machines):
+        """ssh knows these by their names."""
+        for one in machines:
+            self.machines[one.name] = one
+        self.config.write_text("".join(m.ssh_config() for m in self.machines.values()))
+
+    def add(self, *machines, **options):
+        self.know(*machines)
+        words = [w for name, value in options.items() for w in ("--" + name.replace("_", "-"), value)]
+        self.tutti.ok("nodes", "add", *words, *[m.name for m in machines])
+
+    def node(self, name="m1"):
+        nodes = self.tutti.api.get("/v1/nodes")["nodes"]
+        return next(one for one in nodes if one["name"] == name)
+
+    def until(self, state, name="m1", seconds=30):
+        wait_until(lambda: self.node(name)["state"] == state, seconds,
+                   what=lambda: f"{name} is {state}: {self.node(name)}")
+        return self.node(name)
+
+    def submit(self, text, *options, on="m1"):
+        return self.tutti.submit(*options, "--label", on, "--", "sh", "-c", text)
+
+    def run(self, text, *options, on="m1"):
+        job = self.submit(text, *options, on=on)
+        self.tutti.until_final(job)
+        return job
+
+    def output(self, job):
+        return self.tutti.ok("logs", job).out
+
+    def restart(self):
+        self.tutti.start(env=self.env)
+
+
+@pytest.fixture
+def pool(tutti, home):
+    made = Pool(tutti, home / "ssh_config")
+    made.know()
+    tutti.start(env=made.env)
+    return made
+
+
+@pytest.fixture
+def gate(work):
+    """A file that jobs wait for, whichever machine they run on."""
+    return work / "go"
+
+
+def until(gate):
+    return f"while test ! -e '{gate}'; do sleep 0.02; done"
+
+
+def test_a_job_runs_there_and_its_output_is_here(pool, make_machine):
+    machine = make_machine()
+    pool.add(machine)
+    job = pool.run('echo "home $HOME"; echo "node $TUTTI_NODE"; echo oops >&2; exit 3')
+    assert pool.tutti.state(job) == "failed"
+    assert f"home {machine.home}\nnode m1\n" in pool.output(job)
+    assert pool.tutti.ok("logs", job, "--stderr").out == "oops\n"
+    assert pool.tutti("wait", job).code == 3
+
+
+def test_work_stays_here_unless_it_is_meant_for_elsewhere(pool, make_machine):
+    pool.add(make_machine())
+    job = pool.tutti.submit("--", "sh", "-c", "echo $TUTTI_NODE")
+    pool.tutti.until_final(job)
+    assert pool.output(job).strip() != "m1"
+
+
+def test_words_reach_the_job_as_they_are(pool, make_machine):
+    pool.add(make_machine())
+    words = ["a b", "it's", '"', "$(exit 9)", "`x`", "\\", "ü✓", "-n", "", "two\nlines", "*", "~"]
+    job = pool.tutti.submit("--label", "m1", "--", "printf", "%s|", *words)
+    pool.tutti.until_final(job)
+    assert pool.tutti.ok("logs", job).out == "".join(f"{w}|" for w in words)
+
+
+def test_a_script_runs_there(pool, make_machine, work):
+    pool.add(make_machine())
+    (work / "job.py").write_text("#!/usr/bin/env python3\nimport sys\nprint('args', sys.argv[1:])\n")
+    job = pool.tutti.submit("--label", "m1", "--workdir", "/", work / "job.py", "x y")
+    pool.tutti.until_final(job)
+    assert pool.output(job) == "args ['x y']\n"
+
+
+def test_only_what_was_set_for_the_job_is_in_its_environment(pool, make_machine):
+    pool.add(make_machine())
+    job = pool.tutti.submit("--label", "m1", "--env", "SEED=1 2", "--", "env", env={"SECRET": "x"})
+    pool.tutti.until_final(job)
+    assert "SECRET" not in pool.output(job)
+
+
+def test_logs_are_followed_while_it_runs(pool, make_machine, gate):
+    pool.add(make_machine())
+    job = pool.submit(f"echo first; {until(gate)}; echo last")
+    follower = pool.tutti.spawn("logs", "-f", job, stdout=subprocess.PIPE)
+    assert follower.stdout.readline() == b"first\n"
+    gate.touch()
+    assert follower.stdout.read() == b"last\n"
+    assert follower.wait() == 0
+
+
+@pytest.mark.parametrize("shell", ["dash", "bash", "busybox sh", "zsh"])
+def test_any_login_shell_will_do(pool, make_machine, shell):
+    pool.add(make_machine(shell=shell))
+    assert pool.output(pool.run("echo fine")) == "fine\n"
+
+
+def test_a_login_that_talks_does_not_matter(pool, make_machine):
+    pool.add(make_machine(noise="Welcome!\nE 1.0.1 0 0 0 -\nno newline at the end"))
+    assert pool.output(pool.run("echo fine")) == "fine\n"
+
+
+def test_a_login_that_fails_is_told(pool, make_machine):
+    machine = make_machine(shell="/bin/false")
+    pool.know(machine)
+    done = pool.tutti("nodes", "add", "m1")
+    assert done.code == 1
+    assert "start-up files" in done.err
+    assert "m1" not in pool.tutti.ok("nodes").out
+
+
+def test_a_refused_key_is_told(pool, make_machine):
+    machine = make_machine()
+    pool.know(machine)
+    (machine.folder / "authorized_keys").write_text("")
+    done = pool.tutti("nodes", "add", "m1")
+    assert done.code == 1
+    assert "refused every key" in done.err
+
+
+def test_a_changed_host_key_is_told(pool, make_machine):
+    machine = make_machine()
+    pool.add(machine)
+    machine.stop()
+    for name in ("host_key", "host_key.pub"):
+        (machine.folder / name).unlink()
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f",
+                    str(machine.folder / "host_key")], check=True)
+    machine.start()
+    wait_until(lambda: "ssh-keygen -R" in pool.node()["reason"], 60, what=pool.node)
+
+
+def test_an_unknown_host_is_told(pool):
+    done = pool.tutti("nodes", "add", "nobody.invalid")
+    assert done.code == 1
+    assert "nobody.invalid" in done.err
+
+
+def test_cancel_reaches_what_ignores_it(pool, make_machine):
+    machine = make_machine()
+    pool.add(machine)
+    job = pool.submit("trap '' TERM; setsid sh -c 'trap \"\" TERM; sleep 1000' & sleep 1000",
+                      "--grace", "1s")
+    pool.tutti.until_state(job, "running")
+    pool.tutti.ok("cancel", job)
+    pool.tutti.until_state(job, "cancelled")
+    wait_until(lambda: not any("sleep 1000" in line for line in machine.work().values()),
+               what=machine.work)
+
+
+def test_a_time_limit_holds_there(pool, make_machine):
+    pool.add(make_machine())
+    job = pool.run("sleep 1000", "--time", "1s", "--grace", "1s")
+    assert pool.tutti.job(job)["state"] == "failed"
+    assert "time" in pool.tutti.ok("show", job).out
+
+
+def test_a_job_outlives_the_daemon_and_is_collected(pool, make_machine, gate):
+    pool.add(make_machine())
+    job = pool.submit(f"echo one; {until(gate)}; echo two")
+    pool.tutti.until_state(job, "running")
+    pool.tutti.kill9()
+    gate.touch()
+    pool.restart()
+    assert pool.tutti.until_final(job)["state"] == "succeeded"
+    assert pool.output(job) == "one\ntwo\n"
+
+
+def test_a_job_outlives_the_server_and_runs_once(pool, make_machine, gate, work):
+    machine = make_machine()
+    pool.add(machine)
+    job = pool.submit(f"echo x >>'{work}/count'; {until(gate)}; echo done")
+    pool.tutti.until_state(job, "running")
+    machine.stop()
+    assert "m1" in pool.until("down")["reason"]
+    gate.touch()
+    machine.start()
+    assert pool.tutti.until_final(job, 90)["state"] == "succeeded"
+    assert (work / "count").read_text() == "x\n"
+    assert pool.output(job) == "done\n"
+
+
+def test_a_silent_host_is_noticed_and_comes_back(pool, make_machine, gate, work):
+    machine = make_machine()
+    pool.add(machine)
+    job = pool.submit(f"echo x >>'{work}/count'; {until(gate)}")
+    pool.tutti.until_state(job, "running")
+    machine.freeze()
+    pool.until("down", seconds=10)
+    machine.thaw()
+    pool.until("up", seconds=60)
+    gate.touch()
+    assert pool.tutti.until_final(job)["state"] == "succeeded"
+    assert (work / "count").read_text() == "x\n"
+
+
+def test_a_host_that_stays_away_gives_its_work_to_another(pool, make_machine, gate, work):
+    first, second = make_machine("m1"), make_machine("m2")
+    pool.add(first, patience="1s")
+    job = pool.submit(f"echo $TUTTI_NODE >>'{work}/ran'; test $TUTTI_NODE = m2 || {until(gate)}",
+                      on="m1|m2")
+    pool.tutti.until_state(job, "running")
+    pool.add(second)
+    first.kill()
+    assert pool.tutti.until_final(job)["state"] == "succeeded"
+    assert (work / "ran").read_text() == "m1\nm2\n"
+
+
+def test_after_a_restart_of_the_host_its_work_runs_again(pool, make_machine, gate, work):
+    machine = make_machine()
+    pool.add(machine)
+    job = pool.submit(f"echo x >>'{work}/count'; test -e '{gate}' || sleep 1000")
+    pool.tutti.until_state(job, "running")
+    wait_until(lambda: (work / "count").exists())
+    machine.kill()
+    gate.touch()
+    machine.start()
+    assert pool.tutti.until_final(job, 90)["state"] == "succeeded"
+    assert (work / "count").read_text() == "x\nx\n"
+
+
+def test_a_drained_host_keeps_what_it_runs(pool, make_machine, gate):
+    pool.add(make_machine())
+    job = pool.submit(until(gate))
+    pool.tutti.until_state(job, "running")
+    pool.tutti.ok("nodes", "drain", "m1", "--reason", "new disk")
+    waiting = pool.submit("true")
+    assert "new disk" in pool.tutti.ok("explain", waiting).out
+    gate.touch()
+    assert pool.tutti.until_final(job)["state"] == "succeeded"
+    assert pool.tutti.state(waiting) == "queued"
+    pool.tutti.ok("nodes", "resume", "m1")
+    assert pool.tutti.until_final(waiting)["state"] == "succeeded"
+
+
+def test_a_host_with_work_is_removed_only_by_force(pool, make_machine, gate):
+    machine = make_machine()
+    pool.add(machine)
+    job = pool.submit(until(gate))
+    pool.tutti.until_state(job, "running")
+    assert pool.tutti("nodes", "rm", "m1").code == 1
+    assert pool.tutti.state(job) == "running"
+    pool.tutti.ok("nodes", "rm", "m1", "--force")
+    assert "m1" not in [n["name"] for n in pool.tutti.api.get("/v1/nodes")["nodes"]]
+    pool.add(make_machine("m2"))
+    assert pool.output(pool.run("echo other", on="m2")) == "other\n"
+
+
+def test_a_machine_runs_at_most_as_many_as_it_may(pool, make_machine, gate):
+    pool.add(make_machine(), max_jobs=2)
+    jobs = [pool.submit(until(gate), "--cpus", "0.1") for _ in range(3)]
+    for job in jobs[:2]:
+        pool.tutti.until_state(job, "running")
+    assert pool.tutti.state(jobs[2]) == "queued"
+    assert "as many as it may" in pool.tutti.ok("explain", jobs[2]).out
+    gate.touch()
+    for job in jobs:
+        pool.tutti.until_final(job)
+
+
+def test_a_wrong_clock_there_does_not_matter(pool, make_machine):
+    machine = make_machine()
+    machine.add_program("date", "exec /usr/bin/date -d '+3 hours' \"$@\"\n")
+    pool.add(machine)
+    job = pool.run("sleep 0.2")
+    shown = pool.tutti.job(job)
+    assert shown["submitted_at"] <= shown["started_at"] <= shown["finished_at"]
+    took = [datetime.fromisoformat(shown[name]) for name in ("submitted_at", "finished_at")]
+    assert (took[1] - took[0]).total_seconds() < 60
+
+
+SMI = r"""
+case "$*" in
+  *query-gpu*)
+    echo '0, GPU-aaa, NVIDIA A100-SXM4-80GB, 00000000:07:00.0, 81920, 500, 3, 0, 40'
+    echo '1, GPU-bbb, NVIDIA A100-SXM4-80GB, 00000000:08:00.0, 81920, 60000, 90, 0, 60' ;;
+  *) echo "1, GPU-bbb, 59000" ;;
+esac
+"""
+
+
+def test_gpus_there_are_found_and_what_others_use_is_left_alone(pool, make_machine):
+    machine = make_machine()
+    machine.add_program("nvidia-smi", SMI)
+    pool.add(machine)
+    assert [d["uuid"] for d in pool.node()["devices"]] == ["GPU-aaa", "GPU-bbb"]
+    job = pool.run("echo $CUDA_VISIBLE_DEVICES", "-g", "1", "--gpu-mem", "40G")
+    assert pool.output(job) == "GPU-aaa\n"
+
+
+def test_much_output_comes_whole(pool, make_machine):
+    pool.add(make_machine())
+    job = pool.run("head -c 50000000 /dev/zero | tr '\\0' x; echo end")
+    log = next((pool.tutti.home / "logs").rglob(f"{job}.out"))
+    assert log.stat().st_size == 50000004
+    with log.open("rb") as file:
+        file.seek(-6, os.SEEK_END)
+        assert file.read() == b"xxend\n"
+
+
+def test_a_cable_that_is_pulled_for_two_seconds_goes_unnoticed(pool, make_namespace_machine, gate):
+    machine = make_namespace_machine()
+    pool.add(machine)
+    job = pool.submit(f"{until(gate)}; echo fine")
+    pool.tutti.until_state(job, "running")
+    machine.link_down()
+    subprocess.run(["sleep", "1"], check=True)
+    machine.link_up()
+    gate.touch()
+    assert pool.tutti.until_final(job, 60)["state"] == "succeeded"
+    assert pool.output(job) == "fine\n"
+
+
+def test_a_pulled_cable_is_noticed_and_its_work_goes_on(pool, make_namespace_machine, gate, work):
+    machine = make_namespace_machine()
+    pool.add(machine)
+    job = pool.submit(f"echo x >>'{work}/count'; {until(gate)}; echo fine")
+    pool.tutti.until_state(job, "running")
+    machine.link_down()
+    reason = pool.until("down", seconds=6)["reason"]
+    assert re.search("cut off|reach", reason), reason
+    gate.touch()
+    machine.link_up()
+    assert pool.tutti.until_final(job, 90)["state"] == "succeeded"
+    assert (work / "count").read_text() == "x\n"
+    assert pool.output(job) == "fine\n"
