@@ -59,7 +59,12 @@ int cli_main(int argc, char** argv, const Entries& entries) {
   ::signal(SIGPIPE, SIG_IGN);
   ProcessScreen screen;
   Session session(entries, screen);
-  const int status = dispatch(session, std::vector<std::string>(argv + 1, argv + argc));
+  std::vector<std::string> words(argv + 1, argv + argc);
+  // Links with the name of such a verb are that verb.
+  const std::string_view called = argc > 0 ? argv[0] : "";
+  const std::string_view name = called.substr(called.rfind('/') + 1);
+  if (name == "execute_batch" || name == "execute_remote") words.emplace(words.begin(), name);
+  const int status = dispatch(session, words);
   return status == kExitOk && screen.broken() ? kExitFailure : status;
 }
 

@@ -132,11 +132,13 @@ class Follower : public StreamListener {
   }
 
   Next interrupted() {
-    if (!options_.cancel_on_interrupt) {
+    const bool leaves = cancelled_ && options_.leave_on_second_interrupt;
+    if (!options_.cancel_on_interrupt || leaves) {
       detached_ = true;
       return Next::kStop;
     }
     const json::object body{{"jobs", json::array{json::object{{"id", options_.job}}}}};
+    cancelled_ = true;
     session_.screen().err(fmt::format("\ntutti: cancelling job {}\n", options_.job));
     auto answer = session_.client().request("POST", "/v1/cancel", json::serialize(body));
     if (!answer) session_.screen().err("tutti: " + printable(answer.error().message) + "\n");
@@ -168,6 +170,7 @@ class Follower : public StreamListener {
   Error last_;
   bool ended_ = false;
   bool detached_ = false;
+  bool cancelled_ = false;
   bool said_why_ = false;
   bool late_ = false;
   bool progressed_ = false;  // something came since the stream was opened

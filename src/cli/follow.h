@@ -22,6 +22,7 @@ struct FollowOptions {
   bool say_why_waiting = false;                // on a terminal, after a second without a start
   TimePoint deadline;                          // give up then, with kTimeout; zero: never
   bool cancel_on_interrupt = false;            // otherwise Ctrl-C only stops the watching
+  bool leave_on_second_interrupt = false;      // with the former: a second Ctrl-C stops watching
   std::function<void(const JobView&)> on_job;  // at every change
 };
 

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <limits>
 
+#include "core/spec/machine.h"
 #include "core/spec/quantity.h"
 #include "core/spec/text.h"
 #include "wire/text_json.h"
@@ -59,6 +60,27 @@ Result<std::string> absolute_folder(const std::string& folder) {
   return path.string();
 }
 
+// --on is one more label, --results what comes back; its folder is completed with the work
+// directory.
+Result<void> apply_places(const Arguments& arguments, json::object& job) {
+  if (arguments.has("on")) {
+    const auto label = label_of_places(arguments.value("on"));
+    if (!label) return label.error();
+    auto& labels = job["labels"];
+    if (!labels.is_array()) labels = json::array();
+    labels.as_array().push_back(text_to_json(*label));
+  }
+  if (!arguments.has("results") && !arguments.has("results-to")) return {};
+  json::array paths;
+  for (const std::string& text : arguments.list("results")) {
+    for (const std::string_view path : split_commas(text)) paths.push_back(text_to_json(path));
+  }
+  if (paths.empty()) paths.push_back(".");
+  job["results"] = json::object{{"folder", text_to_json(arguments.value("results-to"))},
+                                {"paths", std::move(paths)}};
+  return {};
+}
+
 }  // namespace
 
 json::array dependencies_of(const Arguments& arguments) {
@@ -82,6 +104,7 @@ Result<void> apply_job_options(const Arguments& arguments, json::object& job) {
     for (const std::string& label : arguments.list("label")) labels.push_back(text_to_json(label));
     job["labels"] = std::move(labels);
   }
+  if (auto applied = apply_places(arguments, job); !applied) return applied;
   if (arguments.has("workdir")) {
     auto folder = absolute_folder(arguments.value("workdir"));
     if (!folder) return folder.error();

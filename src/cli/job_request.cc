@@ -63,6 +63,25 @@ Result<std::string> current_folder() {
   return path.string();
 }
 
+// The folder of the results: absolute, and one for each task.
+Result<void> complete_results(json::object& job) {
+  auto* results = job.if_contains("results");
+  if (results == nullptr) return {};
+  std::string folder = text_at(*results, "folder");
+  const bool several = job.contains("array") || job.contains("lines");
+  if (folder.empty()) folder = several ? "results/%j.%t" : "results/%j";
+  if (!folder.starts_with('/')) {
+    auto here = current_folder();
+    if (!here) return here.error();
+    // A percent sign of the folder's own name is no mark.
+    std::string escaped;
+    for (const char c : *here) escaped += c == '%' ? "%%" : std::string(1, c);
+    folder = escaped + "/" + folder;
+  }
+  results->as_object()["folder"] = text_to_json(folder);
+  return {};
+}
+
 // Everything that comes from around the command line: work directory and environment. `settings`
 // are
 // --env values, the later ones winning.
@@ -78,7 +97,18 @@ Result<void> complete(json::object& job, const Arguments& arguments,
     if (auto applied = environment.apply(setting); !applied) return applied;
   }
   job["env"] = to_array(environment.variables());
-  return {};
+  if (job.contains("labels") && !settings.empty()) {
+    Environment sent;
+    for (const std::string& setting : settings) {
+      if (auto applied = sent.apply(setting); !applied) return applied;
+    }
+    job["remote_env"] = to_array(sent.variables());
+  }
+  return complete_results(job);
+}
+
+bool wants_snapshot(const Arguments& arguments) {
+  return arguments.has("snapshot") || (arguments.has("on") && !arguments.has("no-copy"));
 }
 
 // "last" in --after is the newest job; the API knows only numbers.
@@ -160,7 +190,7 @@ Result<std::vector<std::string>> apply_directives(const Script& script, const st
     }
     const auto list = parsed->list("env");
     settings.insert(settings.end(), list.begin(), list.end());
-    snapshot = snapshot || parsed->has("snapshot");
+    snapshot = snapshot || wants_snapshot(*parsed);
   }
   return settings;
 }
@@ -168,7 +198,7 @@ Result<std::vector<std::string>> apply_directives(const Script& script, const st
 Result<JobRequests> script_job(Session& session, const Arguments& arguments, const Script& script) {
   const std::string& path = arguments.words()[0];
   json::object job;
-  bool snapshot = arguments.has("snapshot");
+  bool snapshot = wants_snapshot(arguments);
   auto settings = apply_directives(script, path, job, snapshot);
   if (!settings) return settings.error();
   for (const std::uint32_t line : script.header.late_lines) {
@@ -200,7 +230,7 @@ Result<JobRequests> command_job(const Arguments& arguments) {
     job["command"] = to_array(words);
   }
   if (auto done = complete(job, arguments, arguments.list("env")); !done) return done.error();
-  return single(std::move(job), arguments.has("snapshot"));
+  return single(std::move(job), wants_snapshot(arguments));
 }
 
 std::vector<std::string> joined(std::vector<std::string> first,
@@ -217,6 +247,10 @@ Result<json::object> entry_job(const Arguments& arguments, JobFileEntry entry,
     auto text = read_text((folder / entry.script_path).string(), kLargestScript);
     if (!text) return text.error();
     spec.command.script = std::move(*text);
+  }
+  std::string& results = spec.results.folder;
+  if (!results.empty() && !results.starts_with('/')) {
+    results = (folder / results).lexically_normal().string();
   }
   if (!spec.workdir.empty()) spec.workdir = (folder / spec.workdir).lexically_normal().string();
   const std::vector<std::string> settings = joined(spec.env, arguments.list("env"));
@@ -238,7 +272,7 @@ Result<JobRequests> file_jobs(const Arguments& arguments) {
   const auto folder = std::filesystem::absolute(path).parent_path();
   JobRequests requests;
   for (JobFileEntry& entry : *entries) {
-    const bool snapshot = entry.snapshot || arguments.has("snapshot");
+    const bool snapshot = entry.snapshot || wants_snapshot(arguments);
     const std::uint32_t line = entry.line;
     auto job = entry_job(arguments, std::move(entry), folder);
     if (!job) {
@@ -299,10 +333,10 @@ Result<JobRequests> batch_of(Session& session, const Arguments& arguments,
                              const std::vector<std::uint32_t>& line_numbers) {
   json::object job;
   if (auto applied = apply_job_options(arguments, job); !applied) return applied.error();
-  if (auto done = complete(job, arguments, arguments.list("env")); !done) return done.error();
-  if (auto resolved = resolve_last(session, job); !resolved) return resolved.error();
   // One line is enough to check the options; the daemon checks all of them.
   job["lines"] = json::array{text_to_json(lines.front())};
+  if (auto done = complete(job, arguments, arguments.list("env")); !done) return done.error();
+  if (auto resolved = resolve_last(session, job); !resolved) return resolved.error();
   if (auto checked = check(job); !checked) return checked.error();
   job["lines"] = to_array(lines);
   if (!line_numbers.empty()) {
@@ -311,7 +345,7 @@ Result<JobRequests> batch_of(Session& session, const Arguments& arguments,
     for (const std::uint32_t number : line_numbers) numbers.push_back(number);
     job["line_numbers"] = std::move(numbers);
   }
-  return single(std::move(job), arguments.has("snapshot"));
+  return single(std::move(job), wants_snapshot(arguments));
 }
 
 Result<void> add_snapshots(Session& session, JobRequests& requests) {

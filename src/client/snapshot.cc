@@ -74,7 +74,15 @@ Result<std::string> sha256_of_file(const std::string& path) {
 // Walks a tree and keeps what is not ignored; content is not read yet.
 class Walk {
  public:
-  explicit Walk(fs::path root) : root_(std::move(root)) {}
+  Walk(fs::path root, const SnapshotChoice& choice) : root_(std::move(root)) {
+    if (!choice.ignored.empty()) rules_.add(choice.ignored, "");
+    for (const std::string& path : choice.paths) {
+      const std::string plain = fs::path(path).lexically_normal().string();
+      chosen_.push_back(plain.ends_with('/') ? plain.substr(0, plain.size() - 1) : plain);
+    }
+    const bool all = std::find(chosen_.begin(), chosen_.end(), ".") != chosen_.end();
+    if (all) chosen_.clear();
+  }
 
   Result<std::vector<SnapshotFile>> run() {
     if (auto done = visit(""); !done) return done.error();
@@ -107,6 +115,7 @@ class Walk {
     std::error_code failure;
     const fs::file_status status = entry.symlink_status(failure);
     if (rules_.ignored(path, fs::is_directory(status))) return {};
+    if (!is_chosen(path, fs::is_directory(status))) return {};
     if (fs::is_directory(status)) return visit(path);
     if (fs::is_symlink(status)) {
       const auto target = fs::read_symlink(entry.path(), failure);
@@ -119,7 +128,16 @@ class Walk {
     return {};
   }
 
+  // What is chosen, what is below that, and the folders that lead there.
+  bool is_chosen(const std::string& path, bool folder) const {
+    if (chosen_.empty()) return true;
+    return std::any_of(chosen_.begin(), chosen_.end(), [&](const std::string& one) {
+      return path == one || path.starts_with(one + "/") || (folder && one.starts_with(path + "/"));
+    });
+  }
+
   fs::path root_;
+  std::vector<std::string> chosen_;
   IgnoreRules rules_;
   std::vector<SnapshotFile> files_;
 };
@@ -167,8 +185,9 @@ Result<void> send_missing(Client& client, const std::string& folder,
 }  // namespace
 
 Result<std::vector<SnapshotFile>> list_snapshot(
-    const std::string& folder, const std::function<void(std::size_t, std::size_t)>& step) {
-  auto files = Walk(folder).run();
+    const std::string& folder, const std::function<void(std::size_t, std::size_t)>& step,
+    const SnapshotChoice& choice) {
+  auto files = Walk(folder, choice).run();
   if (!files) return files;
   std::size_t done = 0;
   for (SnapshotFile& file : *files) {
@@ -183,9 +202,10 @@ Result<std::vector<SnapshotFile>> list_snapshot(
 }
 
 Result<std::string> take_snapshot(Client& client, const std::string& folder,
-                                  const std::function<void(std::size_t, std::size_t)>& step) {
+                                  const std::function<void(std::size_t, std::size_t)>& step,
+                                  const SnapshotChoice& choice) {
   for (int round = 0; round < kRounds; ++round) {
-    auto files = list_snapshot(folder, step);
+    auto files = list_snapshot(folder, step, choice);
     if (!files) return files.error();
     const std::string manifest = manifest_of(*files);
     for (int send = 0; send < 2; ++send) {

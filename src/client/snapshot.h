@@ -18,14 +18,22 @@ struct SnapshotFile {
   std::string sha256;  // of the content, in lower-case hexadecimal
 };
 
+// Which part of a folder a snapshot takes.
+struct SnapshotChoice {
+  std::vector<std::string> paths;  // relative files and folders; empty, or "." among them: all
+  std::string ignored;             // further rules, as in a .gitignore at the top
+};
+
 // Every file and link below `folder` that is not ignored by a .gitignore or .tuttiignore, sorted by
 // path. `.git` and what is neither file, link nor folder is left out. Reads and hashes all content.
 Result<std::vector<SnapshotFile>> list_snapshot(
-    const std::string& folder, const std::function<void(std::size_t done, std::size_t all)>& step);
+    const std::string& folder, const std::function<void(std::size_t done, std::size_t all)>& step,
+    const SnapshotChoice& choice = {});
 
 // Stores the work directory as it is now with the daemon; only content that it does not have yet is
 // sent. Returns the digest under which it is kept.
 Result<std::string> take_snapshot(Client& client, const std::string& folder,
-                                  const std::function<void(std::size_t, std::size_t)>& step);
+                                  const std::function<void(std::size_t, std::size_t)>& step,
+                                  const SnapshotChoice& choice = {});
 
 }  // namespace tutti

@@ -140,35 +140,50 @@ Result<void> read_after(const json::value& value, Draft& draft) {
   return {};
 }
 
-Result<void> add_variable(std::string variable, std::size_t name_length, Draft& draft) {
+Result<void> read_results(const json::value& value, Draft& draft) {
+  constexpr std::array<std::string_view, 2> kKeys = {"folder", "paths"};
+  const auto object = object_from_json(value, "results", kKeys);
+  if (!object) return object.error();
+  const auto* folder = (*object)->if_contains("folder");
+  const auto* paths = (*object)->if_contains("paths");
+  if (folder == nullptr || paths == nullptr) {
+    return invalid_input("results needs a folder and paths");
+  }
+  const auto done = read_word("results.folder", *folder, draft.spec.results.folder);
+  return done ? read_words("results.paths", *paths, draft.spec.results.paths) : done;
+}
+
+using Variables = std::vector<std::string>;
+
+Result<void> add_variable(std::string variable, std::size_t name_length, Variables& variables) {
   const std::string_view name = std::string_view(variable).substr(0, name_length);
   if (name.empty() || name.find('=') != name.npos || name.find('\0') != name.npos) {
     return invalid_input("env: " + shown(variable) + " does not begin with a variable's name");
   }
-  draft.spec.env.push_back(std::move(variable));
+  variables.push_back(std::move(variable));
   return {};
 }
 
-Result<void> read_env(const json::value& value, Draft& draft) {
+Result<void> read_variables(const json::value& value, Variables& variables) {
   if (value.is_array()) {
     auto words = words_from_json(value, "env");
     if (!words) return words.error();
     for (auto& word : *words) {
       const std::size_t equals = word.find('=');
       if (equals == word.npos) return invalid_input("env: " + shown(word) + " is not NAME=value");
-      const auto added = add_variable(std::move(word), equals, draft);
+      const auto added = add_variable(std::move(word), equals, variables);
       if (!added) return added;
     }
     return {};
   }
   const auto* object = value.if_object();
   if (object == nullptr) return invalid_input("env must be an object of names and values");
-  draft.spec.env.reserve(object->size());
+  variables.reserve(object->size());
   for (const auto& member : *object) {
     const std::string_view name = member.key();
     const auto setting = word_from_json(member.value(), "env " + shown(name));
     if (!setting) return setting.error();
-    const auto added = add_variable(std::string(name) + "=" + *setting, name.size(), draft);
+    const auto added = add_variable(std::string(name) + "=" + *setting, name.size(), variables);
     if (!added) return added;
   }
   return {};
@@ -208,7 +223,10 @@ constexpr Field kFields[] = {
     {"max_parallel", read_max_parallel},
     {"labels", read_labels},
     {"after", read_after},
-    {"env", read_env},
+    {"env", [](const json::value& v, Draft& d) { return read_variables(v, d.spec.env); }},
+    {"remote_env",
+     [](const json::value& v, Draft& d) { return read_variables(v, d.spec.remote_env); }},
+    {"results", read_results},
     {"snapshot",
      [](const json::value& v, Draft& d) { return read_word("snapshot", v, d.spec.snapshot); }},
 };

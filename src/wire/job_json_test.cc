@@ -190,5 +190,17 @@ TEST(JobJson, exactly_one_way_to_say_what_runs) {
   EXPECT_THAT(error_of("[]"), HasSubstr("object"));
 }
 
+TEST(JobJson, results_and_the_environment_elsewhere_are_read_and_written) {
+  const json::value text = json::parse(
+      R"({"command":"x","results":{"folder":"/r/%j","paths":["out","."]},"remote_env":{"A":"1"}})");
+  const auto spec = spec_from_json(text);
+  ASSERT_TRUE(spec);
+  EXPECT_EQ(spec->results, (ResultRule{"/r/%j", {"out", "."}}));
+  EXPECT_EQ(spec->remote_env, std::vector<std::string>{"A=1"});
+  EXPECT_EQ(*spec_from_json(spec_to_json(*spec, true)), *spec);
+  EXPECT_FALSE(spec_from_json(json::parse(R"({"command":"x","results":{"folder":"/r"}})")));
+  EXPECT_FALSE(spec_from_json(json::parse(R"({"command":"x","results":["out"]})")));
+}
+
 }  // namespace
 }  // namespace tutti

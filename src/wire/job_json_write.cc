@@ -105,6 +105,11 @@ json::value spec_to_json(const JobSpec& spec, bool with_env) {
   if (with_env && !spec.env.empty()) out["env"] = env_to_json(spec.env);
   if (!spec.stdout_pattern.empty()) out["output"] = text_to_json(spec.stdout_pattern);
   if (!spec.stderr_pattern.empty()) out["error"] = text_to_json(spec.stderr_pattern);
+  if (with_env && !spec.remote_env.empty()) out["remote_env"] = env_to_json(spec.remote_env);
+  if (!spec.results.folder.empty() || !spec.results.paths.empty()) {
+    out["results"] = json::object{{"folder", text_to_json(spec.results.folder)},
+                                  {"paths", texts(spec.results.paths)}};
+  }
   if (!spec.snapshot.empty()) out["snapshot"] = text_to_json(spec.snapshot);
   return out;
 }

@@ -216,5 +216,33 @@ TEST_F(NodeVerbs, rm_removes_each_and_force_is_passed_on) {
   EXPECT_EQ(call({"nodes", "rm", "--force", "box1"}), 0);
 }
 
+TEST_F(NodeVerbs, on_is_a_label_and_sends_only_the_variables_that_were_set) {
+  daemon->answers["POST /v1/jobs"] = R"({"id":1,"ids":[1]})";
+  EXPECT_EQ(call({"submit", "--on", "box1,box2", "--no-copy", "--env", "A=1", "--results", "out",
+                  "--results", "a,b", "--results-to", "/r/%j", "--", "true"}),
+            0);
+  EXPECT_EQ(body().at("labels"), json::array{"box1|box2"});
+  EXPECT_EQ(body().at("remote_env"), json::array{"A=1"});
+  EXPECT_EQ(body().at("results"),
+            (json::object{{"folder", "/r/%j"}, {"paths", json::array{"out", "a", "b"}}}));
+  EXPECT_EQ(call({"submit", "--on", "a b", "--", "true"}), 2);
+}
+
+TEST_F(NodeVerbs, on_copies_the_work_directory) {
+  file("here/code.py", "x");
+  daemon->answers["POST /v1/jobs"] = R"({"id":1,"ids":[1]})";
+  daemon->answers["POST /v1/snapshots"] = R"({"digest":"abc","missing":[]})";
+  EXPECT_EQ(call({"submit", "--on", "pool", "-C", folder + "/here", "--", "true"}), 0);
+  EXPECT_EQ(body().at("snapshot"), "abc");
+}
+
+TEST_F(NodeVerbs, results_of_several_tasks_have_a_folder_each) {
+  daemon->answers["POST /v1/jobs"] = R"({"id":1,"ids":[1]})";
+  const std::string here = std::filesystem::current_path().string();
+  EXPECT_EQ(call({"submit", "--on", "a", "--no-copy", "--results", ".", "--array", "1-3", "true"}),
+            0);
+  EXPECT_EQ(body().at("results").at("folder").as_string(), here + "/results/%j.%t");
+}
+
 }  // namespace
 }  // namespace tutti

@@ -8,6 +8,8 @@ namespace tutti {
 extern const Verb kSubmitVerb;
 extern const Verb kRunVerb;
 extern const Verb kBatchVerb;
+extern const Verb kExecuteBatchVerb;
+extern const Verb kExecuteRemoteVerb;
 extern const Verb kLsVerb;
 extern const Verb kShowVerb;
 extern const Verb kLogsVerb;

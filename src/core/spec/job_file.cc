@@ -8,6 +8,7 @@
 #include "base/nearest.h"
 #include "core/spec/dependency.h"
 #include "core/spec/field.h"
+#include "core/spec/machine.h"
 #include "core/spec/text.h"
 #include "core/spec/yaml_tree.h"
 
@@ -29,7 +30,7 @@ class JobReader {
     std::string_view name;
     Reader reader;
   };
-  static const std::array<Field, 8> kFields;
+  static const std::array<Field, 10> kFields;
 
   static std::vector<std::string_view> known_fields();
 
@@ -50,6 +51,8 @@ class JobReader {
   Result<void> read_args(const YamlNode& value);
   Result<void> read_lines(const YamlNode& value);
   Result<void> read_labels(const YamlNode& value);
+  Result<void> read_on(const YamlNode& value);
+  Result<void> read_results(const YamlNode& value);
   Result<void> read_env(const YamlNode& value);
   Result<void> read_after(const YamlNode& value);
   Result<void> read_snapshot(const YamlNode& value);
@@ -60,14 +63,17 @@ class JobReader {
   bool has_args_ = false;
   bool range_has_parallel_ = false;
   bool has_max_parallel_ = false;
+  bool has_snapshot_ = false;
 };
 
-const std::array<JobReader::Field, 8> JobReader::kFields = {{
+const std::array<JobReader::Field, 10> JobReader::kFields = {{
     {"command", &JobReader::read_command},
     {"script", &JobReader::read_script},
     {"args", &JobReader::read_args},
     {"lines", &JobReader::read_lines},
     {"labels", &JobReader::read_labels},
+    {"on", &JobReader::read_on},
+    {"results", &JobReader::read_results},
     {"env", &JobReader::read_env},
     {"after", &JobReader::read_after},
     {"snapshot", &JobReader::read_snapshot},
@@ -114,6 +120,7 @@ Result<void> JobReader::read_scalar(std::string_view field, const YamlNode& valu
 }
 
 Result<void> JobReader::finish(const YamlNode& map) {
+  if (entry_.on && !has_snapshot_) entry_.snapshot = true;
   if (has_max_parallel_ && range_has_parallel_) {
     return error(map, "both max_parallel and %PARALLEL in array; keep one");
   }
@@ -194,7 +201,47 @@ Result<void> JobReader::read_lines(const YamlNode& value) {
 Result<void> JobReader::read_labels(const YamlNode& value) {
   Result<std::vector<std::string>> labels = texts(value, "labels");
   if (!labels) return labels.error();
-  entry_.spec.request.labels = *std::move(labels);
+  auto& all = entry_.spec.request.labels;
+  all.insert(all.end(), labels->begin(), labels->end());
+  return {};
+}
+
+Result<void> JobReader::read_on(const YamlNode& value) {
+  std::string text = value.text;
+  if (value.kind != Kind::kText) {
+    const auto names = texts(value, "on");
+    if (!names) return names.error();
+    text.clear();
+    for (const std::string& name : *names) text += (text.empty() ? "" : ",") + name;
+  }
+  const auto label = label_of_places(text);
+  if (!label) return error(value, label.error().message);
+  entry_.spec.request.labels.push_back(*label);
+  entry_.on = true;
+  return {};
+}
+
+Result<void> JobReader::read_results(const YamlNode& value) {
+  const YamlNode* paths = &value;
+  if (value.kind == Kind::kMap) {
+    paths = nullptr;
+    for (std::size_t i = 0; i < value.keys.size(); ++i) {
+      const std::string& name = value.keys[i].text;
+      const YamlNode& item = value.items[i];
+      if (name == "paths") {
+        paths = &item;
+      } else if (name == "folder" && item.kind == Kind::kText && !item.text.empty()) {
+        entry_.spec.results.folder = item.text;
+      } else {
+        return error(value.keys[i], "results has the fields folder (a path) and paths (a list)");
+      }
+    }
+  }
+  if (paths == nullptr) return error(value, "results names no paths; write such as [out, log.txt]");
+  Result<std::vector<std::string>> list = texts(*paths, "results");
+  if (!list) return list.error();
+  if (list->empty()) return error(*paths, "results is empty; name at least one path, such as .");
+  entry_.spec.results.paths = *std::move(list);
   return {};
 }
 
@@ -235,6 +282,7 @@ Result<void> JobReader::read_snapshot(const YamlNode& value) {
     return error(value, "snapshot must be true or false");
   }
   entry_.snapshot = value.text == "true";
+  has_snapshot_ = true;
   return {};
 }
 

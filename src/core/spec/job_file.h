@@ -19,16 +19,19 @@ struct JobFileEntry {
   // spec.command.script is still empty.
   std::string script_path;
   bool snapshot = false;  // whether a snapshot of the work directory is wanted
+  bool on = false;        // whether it says where to run; that is a label of the spec
   std::uint32_t line = 0;
   bool operator==(const JobFileEntry&) const = default;
 };
 
 // Reads a YAML job file: one job as a mapping, or several under `jobs:`. Fields: those of
 // scalar_fields() in field.h, and command (text for a shell, or a list of words), script (a path),
-// args (a list), lines (a list of commands), labels (a list), env (a mapping), after (a job number
-// or a list of them), snapshot (true or false). `file_name` is for messages, which begin with
-// FILE:LINE:COLUMN. Unknown and repeated fields, wrong types, tags, tabs as indentation, several
-// documents, more than 16 MiB, and aliases that blow up beyond that are errors.
+// args (a list), lines (a list of commands), labels (a list), on (names of nodes, with commas or
+// as a list), results (a list of paths, or a mapping with folder and paths), env (a mapping), after
+// (a job number or a list of them), snapshot (true or false; true with on unless it says false).
+// `file_name` is for messages, which begin with FILE:LINE:COLUMN. Unknown and repeated fields,
+// wrong types, tags, tabs as indentation, several documents, more than 16 MiB, and aliases that
+// blow up beyond that are errors.
 Result<std::vector<JobFileEntry>> parse_job_file(std::string_view text,
                                                  const std::string& file_name);
 

@@ -215,5 +215,26 @@ TEST(JobFile, takes_a_command_of_a_megabyte) {
   EXPECT_EQ(only("command: " + std::string(1 << 20, 'x')).spec.command.shell.size(), 1u << 20);
 }
 
+TEST(JobFile, says_where_it_runs_and_what_comes_back) {
+  const auto jobs = parse_job_file("command: x\non: [box1, box2]\nresults: [out, log]\n", "f");
+  ASSERT_TRUE(jobs);
+  EXPECT_EQ((*jobs)[0].spec.request.labels, std::vector<std::string>{"box1|box2"});
+  EXPECT_EQ((*jobs)[0].spec.results.paths, (std::vector<std::string>{"out", "log"}));
+  EXPECT_TRUE((*jobs)[0].snapshot);
+  const auto other = parse_job_file(
+      "command: x\non: pool\nsnapshot: false\nresults: {folder: r, paths: [.]}\n", "f");
+  ASSERT_TRUE(other);
+  EXPECT_FALSE((*other)[0].snapshot);
+  EXPECT_EQ((*other)[0].spec.results, (ResultRule{"r", {"."}}));
+}
+
+TEST(JobFile, refuses_places_and_results_that_it_cannot_read) {
+  EXPECT_FALSE(parse_job_file("command: x\non: a b\n", "f"));
+  EXPECT_FALSE(parse_job_file("command: x\non: {a: b}\n", "f"));
+  EXPECT_FALSE(parse_job_file("command: x\nresults: []\n", "f"));
+  EXPECT_FALSE(parse_job_file("command: x\nresults: {folder: r}\n", "f"));
+  EXPECT_FALSE(parse_job_file("command: x\nresults: {folders: r, paths: [.]}\n", "f"));
+}
+
 }  // namespace
 }  // namespace tutti

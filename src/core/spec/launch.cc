@@ -141,6 +141,8 @@ LogNames names_of(JobId job, const JobSpec& spec, AttemptId attempt) {
   names.attempt = std::to_string(attempt.number);
   names.name = spec.name;
   names.user = spec.user;
+  const bool numbered = attempt.task.index < spec.line_numbers.size();
+  names.line = numbered ? std::to_string(spec.line_numbers[attempt.task.index]) : names.task;
   return names;
 }
 

@@ -61,10 +61,10 @@ enum class LogStream { kStdout, kStderr };
 
 // Where an attempt's output is: the job's own pattern, or a path below Tutti's log folder. The same
 // answer before, during and after the run. Patterns: %j job id, %t task label, %a attempt number,
-// %n job name (with '/' as '_'), %u user, %% a percent sign; relative to the work directory. A
-// pattern for stdout alone is for both streams. Without patterns: <id / 1000>/<id>.out, with
-// several tasks <id / 1000>/<id>/<label>.out; ".a2" before ".out" for attempt 2 and so on; ".err"
-// for stderr.
+// %n job name (with '/' as '_'), %u user, %l line of a batch, %% a percent sign; relative to the
+// work directory. A pattern for stdout alone is for both streams. Without patterns: <id /
+// 1000>/<id>.out, with several tasks <id / 1000>/<id>/<label>.out; ".a2" before ".out" for attempt
+// 2 and so on; ".err" for stderr.
 std::string log_path(JobId job, const JobSpec& spec, AttemptId attempt, LogStream stream);
 
 }  // namespace tutti

@@ -7,7 +7,7 @@
 namespace tutti {
 namespace {
 
-constexpr std::string_view kMarks = "jtanu%";
+constexpr std::string_view kMarks = "jtanul%";
 
 // Calls `plain(char)` and `mark(char)` for what the pattern consists of; a % at the end is mark 0.
 template <typename Plain, typename Mark>
@@ -39,6 +39,8 @@ std::string replacement(char mark, const LogNames& names) {
       return as_file_name(names.name);
     case 'u':
       return as_file_name(names.user);
+    case 'l':
+      return names.line;
     case '%':
       return "%";
     case '\0':
@@ -64,7 +66,7 @@ Result<void> check_log_pattern(std::string_view pattern) {
   const std::string mark = unknown == '\0' ? "%" : std::string("%") + unknown;
   return invalid_input(
       "output pattern " + shown(pattern) + ": " + shown(mark) +
-      " is unknown; known are %j job id, %t task, %a attempt, %n name, %u user and "
+      " is unknown; known are %j job id, %t task, %l line, %a attempt, %n name, %u user and "
       "%% for a percent sign");
 }
 

@@ -7,13 +7,14 @@
 
 namespace tutti {
 
-// What the % marks of an --output or --error pattern stand for.
+// What the % marks of an --output, --error or --results-to pattern stand for.
 struct LogNames {
   std::string job;      // %j
   std::string task;     // %t
   std::string attempt;  // %a
   std::string name;     // %n
   std::string user;     // %u
+  std::string line;     // %l: of a batch's file; otherwise the task
 };
 
 // Fails when the pattern has an unknown mark, and names the known ones.

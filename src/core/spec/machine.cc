@@ -217,6 +217,15 @@ Result<void> check_machine_word(std::string_view what, std::string_view word) {
   return {};
 }
 
+Result<std::string> label_of_places(std::string_view text) {
+  std::string label;
+  for (const std::string_view name : split_commas(text)) {
+    if (const auto good = check_machine_word("on", name); !good) return good.error();
+    label += (label.empty() ? "" : "|") + std::string(name);
+  }
+  return label;
+}
+
 Result<void> check_gpu_list(std::string_view text) {
   if (text.empty() || text == "none") return {};
   for (const std::string_view number : split_commas(text)) {

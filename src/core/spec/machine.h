@@ -39,6 +39,9 @@ std::string machine_name(const MachineAddress& address);
 // commas, bars and blanks. `what` is what the error calls it.
 Result<void> check_machine_word(std::string_view what, std::string_view word);
 
+// The label that means any of these nodes: "a,b" is "a|b". Names of nodes, or labels of theirs.
+Result<std::string> label_of_places(std::string_view text);
+
 // Which GPUs of a machine are to be used: "none", or numbers such as "0,2"; empty: all.
 Result<void> check_gpu_list(std::string_view text);
 

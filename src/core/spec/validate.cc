@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -145,13 +146,22 @@ Result<void> check_tasks(const JobSpec& spec) {
   return {};
 }
 
+// Whether %l is another number for each task.
+bool lines_differ(const JobSpec& spec) {
+  const auto& numbers = spec.line_numbers;
+  return std::adjacent_find(numbers.begin(), numbers.end(), std::greater_equal<>()) ==
+         numbers.end();
+}
+
 Result<void> check_pattern(std::string_view field, const std::string& pattern,
-                           const TaskSet& tasks) {
+                           const JobSpec& spec) {
   const std::string what(field);
   if (pattern.empty()) return {};
   if (has_nul(pattern)) return invalid_input(what + " has a NUL byte; use a file name");
   if (const auto known = check_log_pattern(pattern); !known) return known;
-  const bool shared = tasks.count > 1 && !log_pattern_has(pattern, 't') && pattern != "/dev/null";
+  const bool differs =
+      log_pattern_has(pattern, 't') || (log_pattern_has(pattern, 'l') && lines_differ(spec));
+  const bool shared = spec.tasks.count > 1 && !differs && pattern != "/dev/null";
   if (!shared) return {};
   return invalid_input(what + " " + shown(pattern) +
                        ": every task would write to the same file; add %t");
@@ -198,7 +208,7 @@ Result<void> check_results(const JobSpec& spec) {
     if (stays_below(path)) continue;
     return invalid_input("results: " + shown(path) + " is not below the work directory");
   }
-  return check_pattern("results: the folder", results.folder, spec.tasks);
+  return check_pattern("results: the folder", results.folder, spec);
 }
 
 Result<void> check_place(const JobSpec& spec) {
@@ -282,8 +292,8 @@ Result<void> validate(const JobSpec& spec) {
     if (const Result<void> checked = check_name(field, name); !checked) return checked;
   }
   if (const auto checked = check_request(spec.request, spec.lease); !checked) return checked;
-  const auto output = check_pattern("output", spec.stdout_pattern, spec.tasks);
-  return output ? check_pattern("error", spec.stderr_pattern, spec.tasks) : output;
+  const auto output = check_pattern("output", spec.stdout_pattern, spec);
+  return output ? check_pattern("error", spec.stderr_pattern, spec) : output;
 }
 
 }  // namespace tutti
