@@ -231,11 +231,15 @@ void release_lease(const CallPtr& call) {
   if (!id) return call->fail(id.error());
   auto outcome = outcome_of(call->request.body);
   if (!outcome) return call->fail(outcome.error());
+  const auto done = [call, lease = *id] {
+    call->threads.api([call, lease] {
+      call->respond(json_response(200, json::object{{"lease", lease.value}}));
+    });
+  };
   if (call->services.leases == nullptr ||
-      !call->services.leases->let_go(*id, std::move(*outcome), "released")) {
+      !call->services.leases->let_go(*id, std::move(*outcome), "released", done)) {
     return call->fail(not_found("there is no live lease " + std::to_string(id->value)));
   }
-  call->respond(json_response(200, json::object{{"lease", id->value}}));
 }
 
 }  // namespace tutti
