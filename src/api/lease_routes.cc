@@ -180,6 +180,7 @@ void hold(const CallPtr& call, JobId lease) {
   HttpResponse response;
   response.content_type = "text/event-stream";
   response.source = std::move(stream);
+  response.chunked = true;  // a lease may be released, and the next asked for, where it was given
   call->respond(std::move(response));
 }
 
