@@ -28,7 +28,8 @@ def encode_request(method: str, target: str, body: Optional[bytes], token: str =
 
 
 class Response:
-    """One answer while it arrives. Feed it what was received; an empty feed is the end."""
+    """One answer while it arrives. Feed it what was received; an empty feed is the end. What came
+    behind it is returned: it belongs to the next answer."""
 
     def __init__(self) -> None:
         self.status = 0  # known once the header is complete
@@ -40,17 +41,17 @@ class Response:
         self._left = 0  # bytes of the body, or of the chunk, that are to come
         self._mode = "header"
 
-    def feed(self, data: bytes) -> None:
-        if self.complete:
-            raise ProtocolError("bytes after the end of the answer")
+    def feed(self, data: bytes) -> bytes:
         if not data:
             self._end()
-            return
+            return b""
         self._raw = self._raw + data if self._raw else data
         while self._raw and not self.complete and getattr(self, "_read_" + self._mode)():
             pass
-        if self.complete and self._raw:
-            raise ProtocolError("bytes after the end of the answer")
+        if not self.complete:
+            return b""
+        rest, self._raw = self._raw, b""
+        return rest
 
     def take_body(self) -> bytes:
         """What has arrived of the body since the last call."""
