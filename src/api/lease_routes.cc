@@ -4,7 +4,6 @@
 
 #include "api/call.h"
 #include "api/streams.h"
-#include "base/process_stat.h"
 #include "control/lease_desk.h"
 #include "core/spec/field.h"
 #include "core/spec/text.h"
@@ -68,8 +67,7 @@ Result<JobSpec> read_lease(std::string_view body, const Peer& peer) {
   spec.user = peer.user;
   spec.workdir = "/";
   spec.holder_pid = peer.pid;
-  if (const auto stat = process_stat(peer.pid))
-    spec.holder_birth = static_cast<std::int64_t>(stat->start_ticks);
+  spec.holder_birth = peer.birth;
   return spec;
 }
 

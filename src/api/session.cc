@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kSmallRead = 8 * 1024;
 constexpr std::size_t kLargeRead = 256 * 1024;
 // While an answer is streamed little is expected, and there may be thousands of such connections.
-constexpr std::size_t kTinyRead = 256;
+constexpr std::size_t kTinyRead = 512;
 // What may come behind a chunked answer: enough to give a lease back and to ask for the next.
 constexpr std::size_t kMostAhead = 2;
 constexpr std::size_t kMostBytesAhead = 64 * 1024;
