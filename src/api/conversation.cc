@@ -1,6 +1,9 @@
 #include "api/conversation.h"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
+#include <utility>
 
 #include "api/routes.h"
 #include "api/secret.h"
@@ -10,6 +13,11 @@ namespace {
 
 constexpr std::size_t kSmallRead = 8 * 1024;
 constexpr std::size_t kLargeRead = 256 * 1024;
+// While an answer is streamed little is expected, and there may be thousands of such connections.
+constexpr std::size_t kTinyRead = 512;
+// What may come behind a chunked answer: enough to give a lease back and to ask for the next.
+constexpr std::size_t kMostAhead = 2;
+constexpr std::size_t kMostBytesAhead = 64 * 1024;
 
 const char* status_text(int status) {
   switch (status) {
@@ -44,7 +52,7 @@ const char* status_text(int status) {
   }
 }
 
-std::string header_of(const HttpResponse& response, bool close) {
+std::string header_of(const HttpResponse& response, bool chunked, bool close) {
   std::string text = "HTTP/1.1 " + std::to_string(response.status) + " " +
                      status_text(response.status) + "\r\nContent-Type: " + response.content_type +
                      "\r\nX-Content-Type-Options: nosniff\r\nCache-Control: no-store\r\n";
@@ -53,6 +61,7 @@ std::string header_of(const HttpResponse& response, bool close) {
     const std::uint64_t length = response.length.value_or(response.body.size());
     text += "Content-Length: " + std::to_string(length) + "\r\n";
   }
+  if (chunked) text += "Transfer-Encoding: chunked\r\n";
   if (!response.allow.empty()) text += "Allow: " + response.allow + "\r\n";
   if (response.status == 401) text += "WWW-Authenticate: Bearer\r\n";
   if (close) text += "Connection: close\r\n";
@@ -84,8 +93,7 @@ void Conversation::start() {
 void Conversation::refuse(HttpResponse response) {
   give_up_after_pause();
   connection_->open([self = shared_from_this(), response = std::move(response)](bool ok) {
-    self->last_ = true;
-    ok ? self->respond(response) : self->close();
+    ok ? self->refuse_request(response) : self->close();
   });
 }
 
@@ -96,6 +104,7 @@ void Conversation::close() {
   poll_->cancel();
   if (source_) source_->on_wake({});
   source_.reset();
+  answers_.clear();
   connection_->close();
 }
 
@@ -106,10 +115,13 @@ void Conversation::give_up_after_pause() {
 }
 
 void Conversation::read() {
-  if (closed_) return;
-  buffer_.resize(reader_.begun() ? kLargeRead : kSmallRead);
+  if (closed_ || reading_) return;
+  reading_ = true;
+  const std::size_t usual = reader_.begun() ? kLargeRead : kSmallRead;
+  buffer_.resize(streaming_ ? kTinyRead : usual);
   connection_->read_some(buffer_.data(), buffer_.size(),
                          [self = shared_from_this()](bool ok, std::size_t bytes) {
+                           self->reading_ = false;
                            if (!ok) return self->close();
                            self->input_.append(self->buffer_, 0, bytes);
                            self->take_bytes();
@@ -117,7 +129,7 @@ void Conversation::read() {
 }
 
 void Conversation::take_bytes() {
-  while (!closed_) {
+  while (!closed_ && may_read_request()) {
     std::size_t used = 0;
     const RequestReader::Step step = reader_.feed(input_, used);
     input_.erase(0, used);
@@ -129,24 +141,36 @@ void Conversation::take_bytes() {
         if (!header_allowed()) return;
         break;
       case RequestReader::Step::kDone:
-        return answer_request();
+        answer_request();
+        break;
       case RequestReader::Step::kFailed:
-        last_ = true;
-        return respond(reader_.failure());
+        refuse_request(reader_.failure());
+        break;
     }
   }
+}
+
+// Otherwise reads on only to hear whether the client hangs up, where that matters.
+bool Conversation::may_read_request() {
+  if (answers_.empty() && !sending_ && !finished_) return true;
+  if (!streaming_ && (sending_ || !finished_)) return false;
+  const bool none_follows = finished_ || !chunked_ || answers_.back().last;
+  if (none_follows) input_.clear();
+  if (!none_follows && answers_.size() <= kMostAhead) return true;
+  input_.size() > kMostBytesAhead ? close() : read();
+  return false;
 }
 
 // Before a body is read: who may not ask need not send it either.
 bool Conversation::header_allowed() {
   if (!setup_.token.empty() && !same_secret(reader_.token(), setup_.token)) {
-    last_ = true;
-    respond(error_response(401, {ErrorCode::kDenied,
-                                 "the token is missing or wrong: send the content of the daemon's "
-                                 "token file as \"Authorization: Bearer TOKEN\""}));
+    refuse_request(
+        error_response(401, {ErrorCode::kDenied,
+                             "the token is missing or wrong: send the content of the daemon's "
+                             "token file as \"Authorization: Bearer TOKEN\""}));
     return false;
   }
-  if (!reader_.expects_continue() || !input_.empty()) return true;
+  if (!reader_.expects_continue() || !input_.empty() || !answers_.empty()) return true;
   give_up_after_pause();
   send("HTTP/1.1 100 Continue\r\n\r\n", [this] { take_bytes(); });
   return false;
@@ -156,75 +180,115 @@ void Conversation::answer_request() {
   patience_->cancel();
   HttpRequest request = reader_.take();
   request.peer = setup_.peer;
-  last_ = !reader_.keep_alive();
-  buffer_ = {};
-  dispatch(
-      services_, threads_, std::move(request),
-      [self = shared_from_this()](HttpResponse response) { self->respond(std::move(response)); });
+  if (!reading_) buffer_ = {};
+  const std::uint64_t number = answered_ + answers_.size();
+  answers_.push_back({std::nullopt, !reader_.keep_alive()});
+  dispatch(services_, threads_, std::move(request),
+           [self = shared_from_this(), number](HttpResponse response) {
+             self->respond(number, std::move(response));
+           });
 }
 
-void Conversation::respond(HttpResponse response) {
-  if (closed_) return;
-  streaming_ = response.source != nullptr && !response.length;
-  last_ = last_ || streaming_;
-  source_ = std::move(response.source);
-  owed_ = response.length.value_or(0);
-  response.source = source_;
-  std::string bytes = header_of(response, last_);
-  if (source_ == nullptr) {
-    bytes += response.body;
-    give_up_after_pause();
-    return send(std::move(bytes), [this] { finish_response(); });
+void Conversation::refuse_request(HttpResponse response) {
+  answers_.push_back({std::move(response), true});
+  pump();
+}
+
+void Conversation::respond(std::uint64_t number, HttpResponse response) {
+  const std::uint64_t position = number - answered_;
+  if (closed_ || position >= answers_.size()) return;
+  answers_[position].response = std::move(response);
+  if (position == 0) pump();
+}
+
+// Sends what there is of the answers, in their order. Runs again when it is woken or polled.
+void Conversation::pump() {
+  if (closed_ || sending_) return;
+  poll_->cancel();
+  woken_ = from_source_ = false;
+  while (output_.size() < ByteSource::kPiece && begin_answer() && add_piece()) end_answer();
+  if (output_.empty()) {
+    wait_for_source();
+  } else {
+    sending_ = true;
+    if (!from_source_) give_up_after_pause();
+    send(std::exchange(output_, {}), [this] { after_send(); });
   }
+  if (streaming_) take_bytes();
+}
+
+bool Conversation::begin_answer() {
+  if (begun_) return true;
+  if (answers_.empty() || !answers_.front().response) return false;
+  begun_ = true;
+  auto& [response, last] = answers_.front();
+  source_ = response->source;
+  owed_ = response->length.value_or(0);
+  streaming_ = source_ != nullptr && !response->length;
+  chunked_ = streaming_ && response->chunked && !last;
+  last = last || (streaming_ && !chunked_);
+  output_ += header_of(*response, chunked_, last) + response->body;
+  if (source_ == nullptr) return true;
   source_->on_wake([weak = weak_from_this()] {
     const auto self = weak.lock();
     if (!self) return;
     self->woken_ = true;
     self->threads_.api([self] { self->pump(); });
   });
-  if (streaming_) watch_for_close();
-  output_ = std::move(bytes);  // goes out together with the first piece
-  owed_ += output_.size();
-  pump();
+  return true;
 }
 
-void Conversation::finish_response() {
-  source_.reset();
-  output_ = {};
-  if (last_) return linger();
-  patience_->cancel();
-  if (setup_.impatient) give_up_after_pause();
-  take_bytes();
-}
-
-// Sends pieces of the source until it has nothing. Runs again when it is woken or polled.
-void Conversation::pump() {
-  if (closed_ || pumping_ || source_ == nullptr) return;
-  poll_->cancel();
-  woken_ = false;
+// Whether that was all.
+bool Conversation::add_piece() {
+  if (source_ == nullptr) return true;
+  from_source_ = true;
   ByteSource::Next next = ByteSource::Next::kMore;
-  while (next == ByteSource::Next::kMore && output_.size() < ByteSource::kPiece) {
-    next = source_->pull(output_);
-  }
-  if (output_.empty() && next == ByteSource::Next::kWait) {
-    if (woken_) return threads_.api([self = shared_from_this()] { self->pump(); });
-    if (const auto delay = source_->poll_after()) {
-      poll_->set(*delay, [weak = weak_from_this()] {
-        if (const auto self = weak.lock()) self->pump();
-      });
-    }
-    return;
-  }
-  pumping_ = true;
+  std::string piece;
+  while (next == ByteSource::Next::kMore && piece.size() < ByteSource::kPiece)
+    next = source_->pull(piece);
   const bool end = next == ByteSource::Next::kEnd;
-  owed_ -= std::min<std::uint64_t>(owed_, output_.size());
-  if (end && !streaming_ && owed_ > 0) last_ = true;  // less than announced: only the end tells
-  std::string bytes;
-  bytes.swap(output_);
-  send(std::move(bytes), [this, end] {
-    pumping_ = false;
-    end ? finish_response() : pump();
-  });
+  owed_ -= std::min<std::uint64_t>(owed_, piece.size());
+  if (end && owed_ > 0) answers_.front().last = true;  // less than announced: only the end tells
+  chunked_ ? add_chunk(piece, end) : void(output_ += piece);
+  return end;
+}
+
+void Conversation::add_chunk(const std::string& piece, bool end) {
+  if (!piece.empty()) {
+    std::array<char, 16> digits;
+    const auto size = std::to_chars(digits.begin(), digits.end(), piece.size(), 16);
+    output_.append(digits.data(), size.ptr).append("\r\n").append(piece).append("\r\n");
+  }
+  if (end) output_ += "0\r\n\r\n";
+}
+
+void Conversation::end_answer() {
+  finished_ = answers_.front().last;
+  answers_.pop_front();
+  ++answered_;
+  if (finished_) answers_.clear();
+  source_.reset();
+  begun_ = streaming_ = chunked_ = false;
+}
+
+void Conversation::wait_for_source() {
+  if (source_ == nullptr) return;
+  if (woken_) return threads_.api([self = shared_from_this()] { self->pump(); });
+  if (const auto delay = source_->poll_after()) {
+    poll_->set(*delay, [weak = weak_from_this()] {
+      if (const auto self = weak.lock()) self->pump();
+    });
+  }
+}
+
+void Conversation::after_send() {
+  sending_ = false;
+  if (finished_) return linger();
+  patience_->cancel();
+  if (reader_.begun() || (setup_.impatient && answers_.empty())) give_up_after_pause();
+  if (!answers_.empty()) return pump();
+  output_ = {};
+  take_bytes();
 }
 
 // Closing with unread bytes would take the answer away from a client that is still sending.
@@ -233,26 +297,7 @@ void Conversation::linger() {
   patience_->set(kLinger, [weak = weak_from_this()] {
     if (const auto self = weak.lock()) self->close();
   });
-  if (streaming_) return;  // watch_for_close() reads already
-  drain();
-}
-
-void Conversation::drain() {
-  buffer_.resize(kSmallRead);
-  connection_->read_some(buffer_.data(), buffer_.size(),
-                         [self = shared_from_this()](bool ok, std::size_t) {
-                           if (!ok || self->closed_) return self->close();
-                           self->drain();
-                         });
-}
-
-void Conversation::watch_for_close() {
-  buffer_.resize(64);
-  connection_->read_some(buffer_.data(), buffer_.size(),
-                         [self = shared_from_this()](bool ok, std::size_t) {
-                           if (!ok) return self->close();
-                           if (!self->closed_) self->watch_for_close();
-                         });
+  take_bytes();
 }
 
 void Conversation::send(std::string bytes, std::function<void()> then) {
@@ -271,7 +316,7 @@ void Conversation::send_rest(std::size_t sent, std::function<void()> then) {
       [self = shared_from_this(), sent, then = std::move(then)](bool ok, std::size_t bytes) {
         if (!ok) return self->close();
         // Who follows a log in a pager may pause for ever.
-        if (self->source_ == nullptr) self->give_up_after_pause();
+        if (!self->from_source_) self->give_up_after_pause();
         self->send_rest(sent + bytes, then);
       });
 }

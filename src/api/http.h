@@ -19,7 +19,8 @@ namespace tutti {
 struct Peer {
   std::string user;
   std::string home;
-  std::int64_t pid = 0;  // zero: not known
+  std::int64_t pid = 0;    // zero: not known
+  std::int64_t birth = 0;  // when that process started, as /proc/PID/stat says it; zero: not known
 };
 
 // A whole request, as routes see it. No socket is behind it, so that routes are tested and fuzzed
@@ -32,7 +33,8 @@ struct HttpRequest {
 };
 
 // The answer to a request. With a `source` the body is pulled from it and `body` is empty: `length`
-// bytes of it, or all until it ends and the connection is closed.
+// bytes of it, or all until it ends. Then the connection is closed, unless the answer is chunked:
+// in that case the client's next request is carried out even while the body is being sent.
 struct HttpResponse {
   int status = 200;
   std::string content_type = "application/json";
@@ -40,6 +42,7 @@ struct HttpResponse {
   std::string allow;  // of 405: the methods that the path takes
   std::shared_ptr<ByteSource> source;
   std::optional<std::uint64_t> length;
+  bool chunked = false;
 };
 
 // Called exactly once for each request, on the API's thread.

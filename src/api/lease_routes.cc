@@ -4,7 +4,6 @@
 
 #include "api/call.h"
 #include "api/streams.h"
-#include "base/process_stat.h"
 #include "control/lease_desk.h"
 #include "core/spec/field.h"
 #include "core/spec/text.h"
@@ -68,8 +67,7 @@ Result<JobSpec> read_lease(std::string_view body, const Peer& peer) {
   spec.user = peer.user;
   spec.workdir = "/";
   spec.holder_pid = peer.pid;
-  if (const auto stat = process_stat(peer.pid))
-    spec.holder_birth = static_cast<std::int64_t>(stat->start_ticks);
+  spec.holder_birth = peer.birth;
   return spec;
 }
 
@@ -180,6 +178,7 @@ void hold(const CallPtr& call, JobId lease) {
   HttpResponse response;
   response.content_type = "text/event-stream";
   response.source = std::move(stream);
+  response.chunked = true;  // a lease may be released, and the next asked for, where it was given
   call->respond(std::move(response));
 }
 
@@ -231,11 +230,15 @@ void release_lease(const CallPtr& call) {
   if (!id) return call->fail(id.error());
   auto outcome = outcome_of(call->request.body);
   if (!outcome) return call->fail(outcome.error());
+  const auto done = [call, lease = *id] {
+    call->threads.api([call, lease] {
+      call->respond(json_response(200, json::object{{"lease", lease.value}}));
+    });
+  };
   if (call->services.leases == nullptr ||
-      !call->services.leases->let_go(*id, std::move(*outcome), "released")) {
+      !call->services.leases->let_go(*id, std::move(*outcome), "released", done)) {
     return call->fail(not_found("there is no live lease " + std::to_string(id->value)));
   }
-  call->respond(json_response(200, json::object{{"lease", id->value}}));
 }
 
 }  // namespace tutti

@@ -14,6 +14,7 @@
 #include "api/event_hub.h"
 #include "api/socket_connection.h"
 #include "api/socket_file.h"
+#include "base/process_stat.h"
 #include "core/spec/text.h"
 #include "wire/text_json.h"
 
@@ -155,7 +156,9 @@ Peer Server::State::peer_of(stream_protocol::socket& socket) {
   if (!peer) return {};
   auto known = users.find(peer->uid);
   if (known == users.end()) known = users.emplace(peer->uid, user_of(peer->uid)).first;
-  return {known->second.name, known->second.home, peer->pid};
+  const auto stat = process_stat(peer->pid);
+  return {known->second.name, known->second.home, peer->pid,
+          stat ? static_cast<std::int64_t>(stat->start_ticks) : 0};
 }
 
 // Without descriptors every further attempt would fail at once: wait until some may be free.
@@ -185,7 +188,7 @@ void Server::State::accept_tcp() {
     if (closing) return;
     if (error) return retry_accept(&State::accept_tcp);
     Conversation::Setup setup;
-    setup.peer = {owner.name, owner.home, 0};
+    setup.peer = {owner.name, owner.home};
     setup.token = options.token;
     setup.impatient = true;
     serve(tls ? tls_connection(std::move(socket), tls) : tcp_connection(std::move(socket)),

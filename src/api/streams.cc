@@ -129,7 +129,10 @@ ByteSource::Next AllStream::pull(std::string& out) {
   while (!watch_->jobs.empty() && out.size() < before + kPiece) {
     const auto first = watch_->jobs.extract(watch_->jobs.begin());
     auto summary = services_.history.summary(first.key());
-    if (!summary) continue;
+    if (!summary) {  // a lease that succeeded
+      out += event_text("forgotten", json_text(json::object{{"id", first.key().value}}));
+      continue;
+    }
     const auto task = only_task(services_.history, *summary);
     out += event_text("job", json_text(job_to_json(*summary, task ? *task : std::nullopt,
                                                    services_.events.nodes())));

@@ -261,6 +261,17 @@ TEST_F(StreamsTest, all_jobs_are_told_and_lag_is_admitted) {
   EXPECT_THAT(names(pull(stream)), ElementsAre("lagged", "job"));
 }
 
+TEST_F(StreamsTest, a_job_of_which_nothing_is_kept_is_told_as_forgotten) {
+  services.emplace(world.services());
+  AllStream stream(*services, world.events.watch_all());
+  pull(stream);
+  Round round;
+  round.jobs = {world.job(7).summary.row};
+  world.events.published(round);
+  world.events.deliver(EventHub::Haste::kNextPause);
+  EXPECT_THAT(pull(stream), testing::HasSubstr("event: forgotten\ndata: {\"id\":7}\n"));
+}
+
 TEST_F(StreamsTest, a_log_file_that_shrinks_ends_early) {
   write("x", "0123456789");
   LogBytes whole((folder / "x").string(), 3, 7);

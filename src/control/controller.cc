@@ -15,6 +15,9 @@ namespace {
 // How long to wait before trying again to write, when the disk refused.
 constexpr Duration kTryAgain = seconds(1);
 
+// How long a released lease may wait for its holder's next request, to be written with it.
+constexpr auto kCompany = std::chrono::milliseconds(2);
+
 TimePoint earlier(TimePoint a, TimePoint b) {
   if (!a) return b;
   return b ? std::min(a, b) : a;
@@ -114,10 +117,20 @@ void Controller::run() {
       } else {
         wake_.wait(lock, ready);
       }
+      wake_.wait_for(lock, kCompany, [this] { return stopping_ || !can_wait(); });
       if (stopping_) return;
     }
     due = step();
   }
+}
+
+bool Controller::can_wait() const {
+  if (!inbox_.empty() || reports_.empty() || ledger_.totals()[TaskState::kQueued] > 0) return false;
+  return std::all_of(reports_.begin(), reports_.end(), [this](const Report& report) {
+    const auto* ended = std::get_if<AttemptEnded>(&report);
+    const Job* job = ended != nullptr ? ledger_.find_job(ended->attempt.task.job) : nullptr;
+    return job != nullptr && job->lease;
+  });
 }
 
 TimePoint Controller::step() {

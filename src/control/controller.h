@@ -63,6 +63,8 @@ class Controller : public Front, public ReportSink {
   template <typename T>
   void command(std::function<Result<T>()> handle, Reply<T> reply);
 
+  // Whether nobody waits for what is queued: leases were given back, and nothing wants their place.
+  bool can_wait() const;
   Result<void> reload();
   void record(EventBody body);
   Result<Submitted> accept(std::vector<JobSpec> specs, bool dry_run);

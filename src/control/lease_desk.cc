@@ -65,7 +65,7 @@ Result<void> LeaseDesk::attach(const Known& known, ReportSink& sink) {
       lease.process = one.pid > 0 ? open_process(one.pid, one.pid_birth) : UniqueFd();
       watch = true;
     }
-    for (const auto& [attempt, ended] : unacknowledged_) reports.emplace_back(ended);
+    for (const auto& [attempt, parting] : unacknowledged_) reports.emplace_back(parting.ended);
   }
   if (const Result<void> attached = behind_.attach(others, *this); !attached) return attached;
   if (!reports.empty()) sink.report(std::move(reports));
@@ -173,13 +173,22 @@ void LeaseDesk::start(StartAttempt order, std::vector<std::function<void()>>& ca
 
 void LeaseDesk::journalled(std::span<const AttemptId> ended) {
   std::vector<AttemptId> others;
+  std::vector<Parting> over;
   {
     const std::lock_guard lock(mutex_);
     for (const AttemptId& attempt : ended) {
-      if (unacknowledged_.erase(attempt) == 0) others.push_back(attempt);
+      if (auto node = unacknowledged_.extract(attempt)) {
+        over.push_back(std::move(node.mapped()));
+      } else {
+        others.push_back(attempt);
+      }
     }
   }
   if (!others.empty()) behind_.journalled(others);
+  for (const Parting& parting : over) {
+    if (parting.holder != nullptr) parting.holder->ended(parting.message);
+    if (parting.done) parting.done();
+  }
 }
 
 void LeaseDesk::wait_for(JobId id, std::shared_ptr<LeaseHolder> holder) {
@@ -197,14 +206,17 @@ void LeaseDesk::wait_for(JobId id, std::shared_ptr<LeaseHolder> holder) {
   holder->granted(grant);
 }
 
-bool LeaseDesk::let_go(JobId id, Outcome outcome, const std::string& message) {
-  return finish(id, std::move(outcome), message, true);
+bool LeaseDesk::let_go(JobId id, Outcome outcome, const std::string& message,
+                       std::function<void()> done) {
+  return finish(id, std::move(outcome), message, true, std::move(done));
 }
 
 bool LeaseDesk::abandon(JobId id) {
   {
     const std::lock_guard lock(mutex_);
     if (parting_) return true;
+    const auto over = unacknowledged_.lower_bound({{id, 0}, 0});
+    if (over != unacknowledged_.end() && over->first.task.job == id) return true;
     waiting_.erase(id);
   }
   return finish(id, {.ending = Ending::kLost, .message = kHungUp}, kHungUp, false);
@@ -215,20 +227,19 @@ void LeaseDesk::part() {
   parting_ = true;
 }
 
-bool LeaseDesk::finish(JobId id, Outcome outcome, const std::string& message, bool tell) {
-  std::shared_ptr<LeaseHolder> holder;
+bool LeaseDesk::finish(JobId id, Outcome outcome, const std::string& message, bool tell,
+                       std::function<void()> done) {
   AttemptEnded ended;
   {
     const std::lock_guard lock(mutex_);
     const auto it = leases_.find(id);
     if (it == leases_.end()) return false;
-    holder = std::move(it->second.holder);
     ended = {it->second.attempt, it->second.started_at, clock_.now(), std::move(outcome), true};
+    unacknowledged_[ended.attempt] = {ended, tell ? std::move(it->second.holder) : nullptr, message,
+                                      std::move(done)};
     leases_.erase(it);
-    unacknowledged_[ended.attempt] = ended;
   }
   sink_->report({ended});
-  if (tell && holder != nullptr) holder->ended(message);
   return true;
 }
 

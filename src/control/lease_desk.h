@@ -49,9 +49,10 @@ class LeaseDesk final : public Executor, private ReportSink {
 
   // `holder` wants to hear of this lease, which may have been granted already.
   void wait_for(JobId lease, std::shared_ptr<LeaseHolder> holder);
-  // Ends a granted lease. False: it is not granted (not yet, or not any more).
-  bool let_go(JobId lease, Outcome outcome, const std::string& message);
-  // Its holder went away without a word: as above, and nobody is told.
+  // Ends a granted lease. Its holder is told, and then `done` is called, once that is on disk.
+  // False: it is not granted (not yet, or not any more).
+  bool let_go(JobId lease, Outcome outcome, const std::string& message, std::function<void()> done);
+  // Its holder went away: unless it has let go before, as above, and nobody is told.
   bool abandon(JobId lease);
   // The daemon ends: who is cut off from now on did not go away, and keeps what it has.
   void part();
@@ -67,10 +68,18 @@ class LeaseDesk final : public Executor, private ReportSink {
     std::int64_t pid = 0;
     std::int64_t pid_birth = 0;
   };
+  // A lease that is over, until that is on disk.
+  struct Parting {
+    AttemptEnded ended;
+    std::shared_ptr<LeaseHolder> holder;  // null: nobody to tell
+    std::string message;
+    std::function<void()> done;
+  };
   // The executor's own inventory does not know leases.
   void report(std::vector<Report> reports) override;
   void start(StartAttempt order, std::vector<std::function<void()>>& calls);
-  bool finish(JobId lease, Outcome outcome, const std::string& message, bool tell);
+  bool finish(JobId lease, Outcome outcome, const std::string& message, bool tell,
+              std::function<void()> done = {});
   void watch_processes();
   void stop_watching();
 
@@ -81,7 +90,7 @@ class LeaseDesk final : public Executor, private ReportSink {
   std::mutex mutex_;  // guards what follows
   std::map<JobId, Lease> leases_;
   std::map<JobId, std::shared_ptr<LeaseHolder>> waiting_;
-  std::map<AttemptId, AttemptEnded> unacknowledged_;
+  std::map<AttemptId, Parting> unacknowledged_;
   bool parting_ = false;
   UniqueFd stop_watch_;
   std::thread watcher_;

@@ -52,7 +52,8 @@ class Store {
  public:
   virtual ~Store() = default;
 
-  // Writes a round and returns when it is on disk.
+  // Writes a round and returns when it is on disk. A lease that succeeds in it may be forgotten but
+  // for its events; its number is not used again.
   virtual Result<void> commit(const Round& round) = 0;
   virtual Result<Recovered> recover() = 0;
 

@@ -110,9 +110,9 @@ Result<Recovered> read_recovered(Connection& connection) {
   Recovered recovered;
   const auto newest = connection.number("SELECT max(id) FROM jobs");
   if (!newest) return newest.error();
-  recovered.next_job = static_cast<std::uint64_t>(*newest) + 1;
   const auto tally = read_tally(connection);
   if (!tally) return tally.error();
+  recovered.next_job = std::max(static_cast<std::uint64_t>(*newest) + 1, tally->next_job);
   recovered.next_lane = tally->next_lane;
 
   auto jobs = read_unfinished(connection);

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <unordered_set>
 
 #include "store/event_codec.h"
 #include "store/job_rows.h"
@@ -21,6 +20,10 @@ std::int64_t stored(TaskState state) {
   return static_cast<std::int64_t>(state);
 }
 
+// Numbers of forgotten leases are set aside in steps, so that meta is rarely written.
+constexpr std::uint64_t kNumbersSetAside = 64;
+constexpr std::int64_t kLeaseBit = 4;  // of jobs.limits
+
 // Binds what update and insert have in common.
 void bind_changing(Query& query, const JobRow& row, const std::string& counts) {
   query.integer(stored(row.state)).integer(stored(row.rest)).blob(counts);
@@ -35,7 +38,7 @@ void bind_facts(Query& query, const JobSpec& spec) {
   query.integer(tasks.first).integer(tasks.step).integer(tasks.max_parallel);
   query.integer(spec.request.cpus.value).integer(spec.request.memory.value);
   query.integer((spec.request.limit_cpus ? 1 : 0) | (spec.request.limit_memory ? 2 : 0) |
-                (spec.lease ? 4 : 0));
+                (spec.lease ? kLeaseBit : 0));
   query.integer(spec.priority).integer(spec.time_limit.value);
   query.integer(spec.retry.max).integer(spec.retry.backoff.value);
 }
@@ -74,6 +77,8 @@ Result<Tally> read_tally(Connection& connection) {
       return connection.corrupt("job_counts in meta");
     if (query.bytes_at(0) == "next_lane")
       tally.next_lane = static_cast<std::uint64_t>(query.integer_at(1));
+    if (query.bytes_at(0) == "next_job")
+      tally.next_job = static_cast<std::uint64_t>(query.integer_at(1));
   }
 }
 
@@ -82,6 +87,7 @@ Result<void> RoundWriter::commit(const Round& round) {
   auto written = write(round);
   ended_.clear();
   ended_filled_ = false;
+  forgotten_.clear();
   if (written) {
     tally_ = next_;
   } else {
@@ -218,7 +224,7 @@ Result<std::int64_t> RoundWriter::environment_id(const std::vector<std::string>&
 }
 
 Result<void> RoundWriter::write_jobs(const Round& round) {
-  Query find = connection_.query("SELECT state FROM jobs WHERE id = ?");
+  Query find = connection_.query("SELECT state, limits FROM jobs WHERE id = ?");
   Query update = connection_.query(
       "UPDATE jobs SET state = ?, rest = ?, counts = ?, submitted_at = ?, started_at = ?, "
       "finished_at = ?, exit_status = ? WHERE id = ?");
@@ -234,10 +240,15 @@ Result<void> RoundWriter::write_jobs(const Round& round) {
       return Error{ErrorCode::kInternal,
                    "round changes " + job_words(row.id) + ", never submitted"};
     const std::int64_t before = find.integer_at(0);
+    const bool lease = (find.integer_at(1) & kLeaseBit) != 0;
     find.reset();
     if (before < 0 || before > stored(TaskState::kSkipped))
       return connection_.corrupt("row of " + job_words(row.id));
     --next_.jobs[static_cast<TaskState>(before)];
+    if (lease && row.state == TaskState::kSucceeded) {
+      if (auto forgot = forget(row.id); !forgot) return forgot;
+      continue;
+    }
     ++next_.jobs[row.state];
     encode_counts(row.counts, buffer_);
     bind_changing(update, row, buffer_);
@@ -246,11 +257,23 @@ Result<void> RoundWriter::write_jobs(const Round& round) {
   return {};
 }
 
+Result<void> RoundWriter::forget(JobId lease) {
+  for (const char* const sql :
+       {"DELETE FROM jobs WHERE id = ?", "DELETE FROM specs WHERE job = ?",
+        "DELETE FROM tasks WHERE job = ?", "DELETE FROM earlier_attempts WHERE job = ?"}) {
+    if (auto done = connection_.query(sql).integer(stored(lease)).run(); !done) return done;
+  }
+  forgotten_.insert(lease);
+  if (lease.value >= next_.next_job) next_.next_job = lease.value + kNumbersSetAside;
+  return {};
+}
+
 Result<void> RoundWriter::write_tasks(const Round& round) {
   Query upsert = connection_.query(
       "INSERT INTO tasks(job, idx, state, body) VALUES(?, ?, ?, ?) "
       "ON CONFLICT DO UPDATE SET state = excluded.state, body = excluded.body");
   for (const TaskRow& row : round.tasks) {
+    if (forgotten_.contains(row.task.job)) continue;
     if (row.attempts > 1)
       if (auto kept = keep_earlier_attempts(row, round); !kept) return kept;
     next_.next_lane = std::max(next_.next_lane, row.lane.value + 1);
@@ -345,6 +368,10 @@ Result<void> RoundWriter::write_tally() {
   }
   if (next_.next_lane != tally_.next_lane) {
     upsert.text("next_lane").integer(static_cast<std::int64_t>(next_.next_lane));
+    if (auto done = upsert.run(); !done) return done;
+  }
+  if (next_.next_job != tally_.next_job) {
+    upsert.text("next_job").integer(static_cast<std::int64_t>(next_.next_job));
     if (auto done = upsert.run(); !done) return done;
   }
   return {};

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "base/result.h"
@@ -15,6 +16,7 @@ namespace tutti {
 struct Tally {
   TaskCounts jobs;  // how many jobs are in each state
   std::uint64_t next_lane = 1;
+  std::uint64_t next_job = 1;  // no smaller number than this may be given to a job any more
   bool operator==(const Tally&) const = default;
 };
 
@@ -37,6 +39,8 @@ class RoundWriter {
   Result<void> insert_spec(JobId job, const JobSpec& spec);
   Result<std::int64_t> environment_id(const std::vector<std::string>& environment);
   Result<void> write_jobs(const Round& round);
+  // Drops all rows of a lease that succeeded: a loop of leases must not fill the disk.
+  Result<void> forget(JobId lease);
   Result<void> write_tasks(const Round& round);
   Result<void> keep_earlier_attempts(const TaskRow& newer, const Round& round);
   Result<void> insert_earlier(const TaskRow& row);
@@ -54,6 +58,7 @@ class RoundWriter {
   // Of the round that is being written, filled when first needed.
   std::unordered_map<TaskId, std::vector<const AttemptEnded*>> ended_;
   bool ended_filled_ = false;
+  std::unordered_set<JobId> forgotten_;
 
   // The environment of the last submission: scripts submit many jobs from one.
   std::vector<std::string> environment_;

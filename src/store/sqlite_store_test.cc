@@ -32,9 +32,10 @@ class SqliteStoreTest : public testing::Test {
     return read ? *read : Recovered();
   }
   // A job of `count` tasks in one round.
-  JobRow submit(std::uint64_t id, std::uint32_t count = 1) {
+  JobRow submit(std::uint64_t id, std::uint32_t count = 1, bool lease = false) {
     JobSpec spec;
     spec.tasks.count = count;
+    spec.lease = lease;
     JobRow row;
     row.id = JobId(id);
     row.counts[TaskState::kQueued] = count;
@@ -43,6 +44,23 @@ class SqliteStoreTest : public testing::Test {
     round.jobs = {row};
     commit(round);
     return row;
+  }
+
+  JobRow submit_lease(std::uint64_t id) { return submit(id, 1, true); }
+  // Ends a job of one task.
+  void end(JobRow& row, TaskState state) {
+    row.state = state;
+    row.counts = {};
+    row.counts[state] = 1;
+    row.finished_at = TimePoint(1);
+    TaskRow task;
+    task.task = {row.id, 0};
+    task.state = state;
+    task.attempts = 1;
+    Round round;
+    round.jobs = {row};
+    round.tasks = {task};
+    commit(round);
   }
 
   TemporaryFolder folder_;
@@ -171,6 +189,27 @@ TEST_F(SqliteStoreTest, lanes_are_never_numbered_twice) {
   EXPECT_EQ(recovered().next_lane, 51u);
 }
 
+TEST_F(SqliteStoreTest, a_lease_that_succeeded_is_forgotten_and_its_number_not_used_again) {
+  JobRow row = submit_lease(7);
+  end(row, TaskState::kSucceeded);
+  EXPECT_FALSE(store_->load_job(JobId(7)));
+  EXPECT_FALSE(store_->load_spec(JobId(7)));
+  EXPECT_TRUE(store_->load_tasks(JobId(7))->empty());
+  reopen();
+  EXPECT_GT(recovered().next_job, 7u);
+  EXPECT_TRUE(recovered().jobs.empty());
+}
+
+TEST_F(SqliteStoreTest, a_lease_that_failed_and_a_job_that_succeeded_stay) {
+  JobRow lease = submit_lease(7);
+  end(lease, TaskState::kFailed);
+  JobRow job = submit(8);
+  end(job, TaskState::kSucceeded);
+  EXPECT_TRUE(store_->load_job(JobId(7)));
+  EXPECT_TRUE(store_->load_job(JobId(8)));
+  EXPECT_EQ(recovered().next_job, 9u);
+}
+
 TEST_F(SqliteStoreTest, tasks_are_found_between_those_of_many_finished_jobs) {
   for (std::uint64_t id = 1; id <= 120; ++id) {
     JobRow row = submit(id, 3);
@@ -249,6 +288,7 @@ Round random_round(RandomRecords& random, Expected& expected, std::vector<JobSpe
   for (JobSpec& spec : specs) {
     const JobId id(expected.jobs.size() + 1);
     spec = random.spec(id.value);
+    spec.lease = false;  // these may be forgotten
     spec.lines.clear();
     round.submitted.emplace_back(id, &spec);
     round.jobs.push_back(random.job_row(id));

@@ -152,9 +152,9 @@ class FakeServer:
         self.ended.append((number, outcome, body.get("message")))
         if outcome == "succeeded" and self.learns:
             self.known.add(lease.body["kind"])
-        self._json(connection, 200, {"lease": number})
         self._event(lease, "ended", {"message": "released"})
         self._send(lease.connection, b"0\r\n\r\n")
+        self._json(connection, 200, {"lease": number})
         self._schedule()
 
     def _schedule(self):

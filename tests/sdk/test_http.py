@@ -50,11 +50,17 @@ def test_continue_is_no_answer():
     b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n+5\r\nhello\r\n",
     b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhello\r\n",
     b"HTTP/1.1 200 OK\r\nX: " + b"y" * 70000,
-    PLAIN + b"more",
 ])
 def test_nonsense_is_refused(data):
     with pytest.raises(ProtocolError):
         parsed(data, 100000)
+
+
+def test_what_follows_an_answer_is_given_back():
+    response = Response()
+    assert response.feed(PLAIN[:10]) == b""
+    assert response.feed(PLAIN[10:] + CHUNKED) == CHUNKED
+    assert response.complete and response.take_body() == b"{}"
 
 
 @pytest.mark.parametrize("data", [b"HTTP/1.1 200", PLAIN[:-1], CHUNKED[:-2]])

@@ -9,7 +9,7 @@ import os
 import socket
 import threading
 import time
-from typing import Any, AsyncIterator, Callable, Iterator, List, Optional, Set
+from typing import Any, AsyncIterator, Callable, Iterator, List, Optional, Set, Tuple
 from urllib.parse import quote, urlencode
 
 from . import _errors, _home
@@ -42,12 +42,18 @@ class Deadline:
 
 
 class Connection:
-    """One connection and the answer that arrives on it. Used by one thread at a time."""
+    """One connection and the answers that arrive on it. Used by one thread at a time.
+
+    `response` is the answer to the newest request. Requests may be sent before the answers to
+    earlier ones have come; these are then dropped as they arrive."""
 
     def __init__(self, sock: socket.socket, endpoint: _home.Endpoint) -> None:
         self.sock = sock
         self.endpoint = endpoint
         self.response = Response()
+        self.response.complete = True  # nothing was asked
+        self._earlier: List[Response] = []
+        self._unheard: Optional[Tuple[Response, Callable[[], None]]] = None
         self._timeout: Optional[float] = None
 
     def close(self) -> None:
@@ -55,33 +61,65 @@ class Connection:
 
     def usable(self) -> bool:
         """Whether the daemon still listens on this idle connection."""
-        self._wait_at_most(0.0)
         try:
-            self.sock.recv(1, socket.MSG_PEEK)
+            while True:
+                self._feed(self._present())
         except BlockingIOError:
             return True
-        except OSError:
-            return False
-        return False  # closed, or bytes that nobody asked for
+        except (OSError, ProtocolError):
+            return False  # closed, or bytes that nobody asked for
 
     def send(self, method: str, target: str, body: Optional[bytes]) -> None:
-        self.response = Response()
+        data = self._begin(method, target, body)
         self._wait_at_most(None)
-        self.sock.sendall(encode_request(method, target, body, self.endpoint.token))
+        self.sock.sendall(data)
+
+    def tell(self, method: str, target: str, body: bytes, unheard: Callable[[], None]) -> None:
+        """Sends a request and waits for no answer. If the connection ends before it came, `unheard`
+        is called when the connection is dropped."""
+        data = self._begin(method, target, body)
+        self._unheard = self.response, unheard
+        self._wait_at_most(None)
+        self.sock.sendall(data)
+
+    def take_unheard(self) -> Optional[Callable[[], None]]:
+        unheard, self._unheard = self._unheard, None
+        return None if unheard is None or unheard[0].complete else unheard[1]
+
+    def _begin(self, method: str, target: str, body: Optional[bytes]) -> bytes:
+        if not self.response.complete:
+            self._earlier.append(self.response)
+        self.response = Response()
+        return encode_request(method, target, body, self.endpoint.token)
 
     def receive(self, left: Optional[float]) -> None:
         """Waits for bytes and parses them. Raises socket.timeout, OSError or ProtocolError."""
         self._wait_at_most(left)
-        self.response.feed(self.sock.recv(_RECEIVE_BYTES))
+        self._feed(self.sock.recv(_RECEIVE_BYTES))
 
     def receive_present(self) -> None:
         """Parses what is there already; never waits."""
-        self._wait_at_most(0.0)
         try:
-            data = self.sock.recv(_RECEIVE_BYTES)
+            data = self._present()
         except BlockingIOError:
             return
-        self.response.feed(data)
+        self._feed(data)
+
+    def _present(self) -> bytes:
+        if self._timeout:
+            self._wait_at_most(0.0)  # with a time limit Python waits in spite of the flag
+        return self.sock.recv(_RECEIVE_BYTES, socket.MSG_DONTWAIT)
+
+    def _feed(self, data: bytes) -> None:
+        while self._earlier:
+            data = self._earlier[0].feed(data)
+            if not self._earlier[0].complete:
+                return
+            del self._earlier[0]
+            if not data:
+                return
+        if self.response.complete or self.response.feed(data):
+            raise ProtocolError("bytes after the end of the answer")
 
     def finish(self, left: Optional[float]) -> bytes:
         """The rest of the body."""
@@ -90,16 +128,14 @@ class Connection:
         return self.response.take_body()
 
     async def send_async(self, method: str, target: str, body: Optional[bytes]) -> None:
-        self.response = Response()
+        data = self._begin(method, target, body)
         self._wait_at_most(0.0)
-        loop = asyncio.get_running_loop()
-        data = encode_request(method, target, body, self.endpoint.token)
-        await loop.sock_sendall(self.sock, data)
+        await asyncio.get_running_loop().sock_sendall(self.sock, data)
 
     async def receive_async(self) -> None:
         self._wait_at_most(0.0)
         loop = asyncio.get_running_loop()
-        self.response.feed(await loop.sock_recv(self.sock, _RECEIVE_BYTES))
+        self._feed(await loop.sock_recv(self.sock, _RECEIVE_BYTES))
 
     def _wait_at_most(self, seconds: Optional[float]) -> None:
         if seconds != self._timeout or seconds:
@@ -142,17 +178,36 @@ class Client:
 
     def give_back(self, connection: Connection) -> None:
         """Keeps a connection for the next request, if it can be."""
+        if connection.response.complete and connection.response.reusable:
+            self.keep(connection)
+        else:
+            self.drop(connection)
+
+    def keep(self, connection: Connection) -> None:
+        """As give_back(), though an answer that nobody waits for is still to come."""
         with self._lock:
-            if (connection.response.complete and connection.response.reusable
-                    and len(self._idle) < _MOST_IDLE):
+            room = len(self._idle) < _MOST_IDLE
+            if room:
                 self._idle.append(connection)
-                return
-        self.drop(connection)
+        if not room:
+            self.drop(connection)
 
     def drop(self, connection: Connection) -> None:
         with self._lock:
             self._open.discard(connection)
         connection.close()
+        unheard = connection.take_unheard()
+        if unheard is not None:
+            unheard()
+
+    def hung_up(self, connection: Connection) -> None:
+        """The daemon closed it. Who is using it notices."""
+        with self._lock:
+            if connection not in self._idle:
+                return
+            self._idle.remove(connection)
+        connection.usable()  # an answer may have come before
+        self.drop(connection)
 
     def forget(self) -> None:
         """In a forked child: lets go of the parent's connections without a word to the daemon."""

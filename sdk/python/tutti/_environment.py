@@ -17,7 +17,7 @@ def push(layer: Mapping[str, str]) -> None:
         _layers.append(layer)
         for name, value in layer.items():
             if name not in _before:
-                _before[name] = os.environ.get(name)
+                _before[name] = _current(name)
             os.environ[name] = value
 
 
@@ -31,9 +31,12 @@ def pop(layer: Mapping[str, str]) -> None:
         else:
             return
         for name in layer:
-            _set(name, _value_now(name))
-            if not any(name in other for other in _layers):
-                del _before[name]
+            for other in reversed(_layers):
+                if name in other:
+                    os.environ[name] = other[name]
+                    break
+            else:
+                _set(name, _before.pop(name))
 
 
 def without_leases() -> Dict[str, str]:
@@ -48,18 +51,21 @@ def without_leases() -> Dict[str, str]:
         return environment
 
 
-def _value_now(name: str) -> Optional[str]:
-    for layer in reversed(_layers):
-        if name in layer:
-            return layer[name]
-    return _before[name]
+def _current(name: str) -> Optional[str]:
+    try:
+        return os.environ[name]  # get() would catch the error once more, which takes time
+    except KeyError:
+        return None
 
 
 def _set(name: str, value: Optional[str]) -> None:
-    if value is None:
-        os.environ.pop(name, None)
-    else:
+    if value is not None:
         os.environ[name] = value
+        return
+    try:
+        del os.environ[name]
+    except KeyError:
+        pass  # somebody else has
 
 
 def _renew_lock_in_child() -> None:

@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Dict, List, NamedTuple, Optional
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 _MOST_HEADER_BYTES = 64 * 1024
 _MOST_LINE_BYTES = 1024
+_MOST_KNOWN_HEADERS = 64
 _HEX_DIGITS = frozenset(b"0123456789abcdefABCDEF")
 
 
@@ -27,12 +28,46 @@ def encode_request(method: str, target: str, body: Optional[bytes], token: str =
     return head.encode("ascii") + body
 
 
+_Header = Tuple[int, Mapping[bytes, bytes]]
+# A daemon's answers begin with the same few texts again and again.
+_known_headers: Dict[bytes, _Header] = {}
+
+
+def _header(text: bytes) -> _Header:
+    known = _known_headers.get(text)
+    if known is None:
+        known = _parse_header(text)
+        if len(_known_headers) < _MOST_KNOWN_HEADERS:
+            _known_headers[text] = known
+    return known
+
+
+def _parse_header(text: bytes) -> _Header:
+    """The status and the headers, their names in lower case."""
+    lines = text.split(b"\r\n")
+    first = lines[0]
+    told = first[9:12].isdigit() and first[12:13] in (b" ", b"")
+    if first[:9] != b"HTTP/1.1 " or not told:
+        raise ProtocolError("no HTTP/1.1 answer: %r" % first[:40])
+    headers: Dict[bytes, bytes] = {}
+    for line in lines[1:]:
+        name, colon, value = line.partition(b":")
+        if not colon or not name or name != name.strip():
+            raise ProtocolError("no header line: %r" % line[:40])
+        name = name.lower()
+        if name in headers and name in (b"content-length", b"transfer-encoding"):
+            raise ProtocolError("two headers of the name %r" % name)
+        headers[name] = value.strip()
+    return int(first[9:12]), headers
+
+
 class Response:
-    """One answer while it arrives. Feed it what was received; an empty feed is the end."""
+    """One answer while it arrives. Feed it what was received; an empty feed is the end. What came
+    behind it is returned: it belongs to the next answer."""
 
     def __init__(self) -> None:
         self.status = 0  # known once the header is complete
-        self.headers: Dict[bytes, bytes] = {}
+        self.headers: Mapping[bytes, bytes] = {}
         self.complete = False
         self.reusable = False  # whether another request may follow on the connection
         self._raw = b""
@@ -40,17 +75,17 @@ class Response:
         self._left = 0  # bytes of the body, or of the chunk, that are to come
         self._mode = "header"
 
-    def feed(self, data: bytes) -> None:
-        if self.complete:
-            raise ProtocolError("bytes after the end of the answer")
+    def feed(self, data: bytes) -> bytes:
         if not data:
             self._end()
-            return
+            return b""
         self._raw = self._raw + data if self._raw else data
         while self._raw and not self.complete and getattr(self, "_read_" + self._mode)():
             pass
-        if self.complete and self._raw:
-            raise ProtocolError("bytes after the end of the answer")
+        if not self.complete:
+            return b""
+        rest, self._raw = self._raw, b""
+        return rest
 
     def take_body(self) -> bytes:
         """What has arrived of the body since the last call."""
@@ -69,23 +104,9 @@ class Response:
             if len(self._raw) > _MOST_HEADER_BYTES:
                 raise ProtocolError("the header of the answer is too long")
             return False
-        lines = self._raw[:end].split(b"\r\n")
+        self.status, self.headers = _header(self._raw[:end])
         self._raw = self._raw[end + 4:]
-        first = lines[0]
-        told = first[9:12].isdigit() and first[12:13] in (b" ", b"")
-        if first[:9] != b"HTTP/1.1 " or not told:
-            raise ProtocolError("no HTTP/1.1 answer: %r" % first[:40])
-        self.status = int(first[9:12])
-        for line in lines[1:]:
-            name, colon, value = line.partition(b":")
-            if not colon or not name or name != name.strip():
-                raise ProtocolError("no header line: %r" % line[:40])
-            name = name.lower()
-            if name in self.headers and name in (b"content-length", b"transfer-encoding"):
-                raise ProtocolError("two headers of the name %r" % name)
-            self.headers[name] = value.strip()
         if self.status == 100:
-            self.headers.clear()
             return True
         self._choose_mode()
         return True

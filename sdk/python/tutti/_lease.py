@@ -21,7 +21,6 @@ from ._http import Event, EventReader, ProtocolError
 
 log = logging.getLogger("tutti")
 
-_RELEASE_PATIENCE_S = 5.0
 _LONGEST_MESSAGE = 500
 
 _innermost: contextvars.ContextVar[Optional["Lease"]] = contextvars.ContextVar(
@@ -114,16 +113,18 @@ class Lease:
                 return
             self._released = True
             connection, self._connection = self._connection, None
-            if connection is not None:
-                _watcher.current().unwatch(connection.sock.fileno())
         _environment.pop(self.env)
-        if self.id is not None and self.ended is None:
-            body = {"outcome": outcome}
-            if message:
-                body["message"] = message[:_LONGEST_MESSAGE]
-            _tell_release(self.id, body)
+        body = {"outcome": outcome}
+        if message:
+            body["message"] = message[:_LONGEST_MESSAGE]
+        told = self.id is None or self.ended is not None
+        if connection is not None and connection.response.reusable and not told:
+            self._tell_on(connection, body)
+            return
         if connection is not None:
-            self._finish(connection)
+            _let_go_of(connection)
+        if self.id is not None and not told:
+            _tell_release(self.id, body)
 
     def _hold(self) -> None:
         """From now on the daemon's words about this lease are heard, and its variables are set."""
@@ -139,22 +140,23 @@ class Lease:
             self._released = True
             _environment.pop(self.env)
 
-    def _finish(self, connection: Connection) -> None:
-        """After the release the daemon ends the stream; then the connection can be used again, if
-        it says so. Otherwise nothing is worth waiting for."""
-        if not connection.response.reusable:
-            connection.close()
-            return
+    def _tell_on(self, connection: Connection, body: Dict[str, str]) -> None:
+        """Releases it where it was granted and does not wait for the answer: what is asked there
+        next is carried out after it. If the daemon goes away before it answers, it is told again."""
+        number = self.id or 0
         client = _client.current()
+        _watcher.current().watch_for_end(connection.sock.fileno(),
+                                         lambda: client.hung_up(connection))
         try:
-            connection.finish(_RELEASE_PATIENCE_S)
-        except (OSError, ProtocolError):
+            connection.tell("DELETE", "/v1/leases/%d" % number, json.dumps(body).encode("utf-8"),
+                            lambda: _tell_release(number, body))
+        except OSError:
             client.drop(connection)
-            return
         except BaseException:
             client.drop(connection)
             raise
-        client.give_back(connection)
+        else:
+            client.keep(connection)
 
     def _on_bytes(self) -> None:
         """On the watcher's thread: the daemon said something, or is gone."""
@@ -170,9 +172,8 @@ class Lease:
             except (OSError, ProtocolError):
                 # The lease outlives a restart of the daemon; release() finds the new one.
                 pass
-            _watcher.current().unwatch(connection.sock.fileno())
             self._connection = None
-        _client.current().drop(connection)
+        _let_go_of(connection)
 
     def _take_events(self, events: List[Event]) -> None:
         for event in events:
@@ -183,6 +184,11 @@ class Lease:
             elif event.name == "ended":
                 self.ended = message
                 log.warning("lease %s (%s) was ended: %s", self.id, self.kind, message)
+
+
+def _let_go_of(connection: Connection) -> None:
+    _watcher.current().unwatch(connection.sock.fileno())
+    _client.current().drop(connection)
 
 
 def _gpu(one: Mapping[str, Any]) -> Gpu:

@@ -19,8 +19,18 @@ class Watcher:
         thread.start()
 
     def watch(self, descriptor: int, call: Callable[[], None]) -> None:
+        self._set(descriptor, call, select.EPOLLIN | select.EPOLLRDHUP)
+
+    def watch_for_end(self, descriptor: int, call: Callable[[], None]) -> None:
+        """From now on calls only, and once, when the other side closes it."""
+        self._set(descriptor, call, select.EPOLLRDHUP | select.EPOLLONESHOT)
+
+    def _set(self, descriptor: int, call: Callable[[], None], events: int) -> None:
         self._calls[descriptor] = call
-        self._poll.register(descriptor, select.EPOLLIN | select.EPOLLRDHUP)
+        try:
+            self._poll.modify(descriptor, events)
+        except FileNotFoundError:
+            self._poll.register(descriptor, events)
 
     def unwatch(self, descriptor: int) -> None:
         """No call begins after this, but one may be under way."""
