@@ -122,12 +122,17 @@ class Machine:
 
     def freeze(self):
         """Connections stay and are silent, as with a broken network."""
-        for pid in self._servers():
-            os.kill(pid, signal.SIGSTOP)
+        self._signal(signal.SIGSTOP)
 
     def thaw(self):
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, number):
         for pid in self._servers():
-            os.kill(pid, signal.SIGCONT)
+            try:
+                os.kill(pid, number)
+            except ProcessLookupError:
+                pass
 
     def work(self):
         """The processes of its sessions and all that was started there, as {pid: command line}."""

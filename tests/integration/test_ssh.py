@@ -78,7 +78,7 @@ def test_a_job_runs_there_and_its_output_is_here(pool, make_machine):
     job = pool.run('echo "home $HOME"; echo "node $TUTTI_NODE"; echo oops >&2; exit 3')
     assert pool.tutti.state(job) == "failed"
     assert f"home {machine.home}\nnode m1\n" in pool.output(job)
-    assert pool.tutti.ok("logs", job, "--stderr").out == "oops\n"
+    assert pool.tutti.ok("logs", job).err == "oops\n"
     assert pool.tutti("wait", job).code == 3
 
 
