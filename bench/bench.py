@@ -20,6 +20,7 @@ import sys
 import tempfile
 import time
 
+import elsewhere
 import gpus
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -307,7 +308,7 @@ def idle(_quick):
 
 STAGES = {"throughput": throughput, "acceptance": acceptance, "latency": latency,
           "million": million, "decision": decision, "restart": restart, "idle": idle,
-          **gpus.stages(Home, row)}
+          **gpus.stages(Home, row), **elsewhere.stages(Home, row)}
 
 
 def write_readme():

@@ -54,6 +54,7 @@ void Host::serve(const pollfd* polled, TimePoint now) {
 }
 
 void Host::cut_off() {
+  forgotten_.clear();  // the next list shows them
   output_.close(true);
   listed_ = false;
   for (auto& [id, run] : runs_) run.out.asked = run.err.asked = false;
@@ -98,6 +99,7 @@ TimePoint Host::tick(TimePoint now) {
   if (!listed_) return now + AgentLink::kOpenPatience;
   if (probe_at_ <= now) measure();
   TimePoint due = probe_at_;
+  tell_starts(due);
   for (auto& [id, run] : runs_) {
     if (run.phase != Phase::kRunning) continue;
     for (RunOutput* output : {&run.out, &run.err}) {

@@ -85,6 +85,8 @@ class Host {
   void collect(Run& run);
   void collected(AttemptId attempt, const Result<void>& copied);
   void tell_end(Run& run);
+  void tell_starts(TimePoint& due);
+  void forget_now();
   Outcome outcome_of(const Run& run) const;
   Run* find(AttemptId attempt);
   bool connected() const { return link_.state() == AgentLink::State::kReady && listed_; }
@@ -114,6 +116,7 @@ class Host {
   std::string root_;  // of the agent, absolute
   bool has_rsync_ = false;
   std::map<std::string, bool> staging_;  // digests that are on their way
+  std::vector<std::string> forgotten_;   // attempts whose folders are to be removed
 
   TimePoint open_at_;     // when to try next
   Duration pause_;        // between tries

@@ -43,6 +43,7 @@ bool is_wanted(std::string_view list, std::uint32_t number) {
 void Host::measure() {
   probe_at_ = now_ + kProbePause;
   if (!connected()) return;
+  forget_now();
   asked_gpus_ = node_.remote.gpus != "none" && smi_at_ <= now_;
   gpu_text_.clear();
   process_text_.clear();

@@ -10,6 +10,10 @@ namespace tutti {
 namespace {
 
 constexpr Duration kLongestLook = seconds(5);
+// Of what is over sooner, the end says it all.
+constexpr Duration kShort = milliseconds(20);
+// Folders there are removed by one process for many.
+constexpr std::size_t kMostForgotten = 64;
 constexpr int kMostTries = 5;
 constexpr char kNoFiles[] = "no staged files";
 
@@ -141,7 +145,7 @@ void Host::begun(Run& run, std::int64_t pid) {
   run.out.next = run.err.next = now_ + run.out.pause;
   if (run.started_at) return;
   run.started_at = now_;
-  reports_.emplace_back(AttemptStarted{run.order.attempt, now_, pid, 0});
+  run.tell_start_at = now_ + kShort;
 }
 
 void Host::take(const AgentEnded& message) {
@@ -298,7 +302,25 @@ void Host::forget(AttemptId attempt) {
   runs_.erase(found);
   if (!connected()) return;  // the next list shows it as one that nobody knows
   if (lost) link_.call("tutti_stop", {attempt_key(attempt), "10", "cancelled"});
-  link_.call("tutti_forget", {attempt_key(attempt)});
+  forgotten_.push_back(attempt_key(attempt));
+  if (forgotten_.size() >= kMostForgotten) forget_now();
+}
+
+void Host::forget_now() {
+  if (!forgotten_.empty() && connected()) link_.call("tutti_forget", forgotten_);
+  forgotten_.clear();
+}
+
+void Host::tell_starts(TimePoint& due) {
+  for (auto& [id, run] : runs_) {
+    if (run.phase != Phase::kRunning || !run.tell_start_at) continue;
+    if (run.tell_start_at > now_) {
+      due = std::min(due, run.tell_start_at);
+      continue;
+    }
+    run.tell_start_at = TimePoint();
+    reports_.emplace_back(AttemptStarted{id, run.started_at, run.pid, 0});
+  }
 }
 
 void Host::tell_again() {

@@ -33,6 +33,7 @@ struct Run {
   StartAttempt order;
   Phase phase = Phase::kReady;
   TimePoint started_at;
+  TimePoint tell_start_at;  // when its start is reported, unless it has ended by then; zero: it was
   std::int64_t pid = 0;
   Ending stop_cause = Ending::kExited;  // kExited: no stop was ordered
   AgentEnd end;
