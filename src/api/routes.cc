@@ -18,7 +18,7 @@ struct Entry {
   std::uint64_t body_limit;
 };
 
-constexpr std::array<Entry, 28> kEntries = {{
+constexpr std::array<Entry, 29> kEntries = {{
     {{"GET", "/v1/status", "getStatus"}, get_status, 0},
     {{"POST", "/v1/jobs", "submitJobs"}, submit_jobs, 256 * kMiB},
     {{"GET", "/v1/jobs", "listJobs"}, list_jobs, 0},
@@ -39,6 +39,7 @@ constexpr std::array<Entry, 28> kEntries = {{
     {{"GET", "/v1/events", "streamEvents"}, stream_events, 0},
     {{"POST", "/v1/snapshots", "addSnapshot"}, add_snapshot, 256 * kMiB},
     {{"PUT", "/v1/blobs/{sha256}", "putBlob"}, put_blob, 256 * kMiB},
+    {{"POST", "/v1/blobs/{sha256}", "copyBlob"}, copy_blob, kMiB},
     {{"POST", "/v1/leases", "holdLease"}, hold_lease, kMiB},
     {{"DELETE", "/v1/leases/{id}", "releaseLease"}, release_lease, kMiB},
     {{"GET", "/v1/gpus", "getGpus"}, get_gpus, 0},

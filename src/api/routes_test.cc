@@ -405,5 +405,14 @@ TEST_F(RoutesTest, every_route_has_its_own_name) {
   for (const auto& [name, count] : names) EXPECT_EQ(count, 1) << name;
 }
 
+TEST_F(RoutesTest, a_file_of_the_daemons_machine_is_copied) {
+  const std::string digest(64, 'a');
+  EXPECT_EQ(ask("POST", "/v1/blobs/" + digest, R"({"path":"/here"})").status, 201);
+  EXPECT_EQ(world.snapshots.blobs.at(digest), "from /here");
+  EXPECT_THAT(error_of("POST", "/v1/blobs/" + digest, R"({"path":"/there"})"), HasSubstr("404"));
+  EXPECT_THAT(error_of("POST", "/v1/blobs/" + digest, "{}"), HasSubstr("400 a file to copy"));
+  EXPECT_THAT(error_of("POST", "/v1/blobs/abc", R"({"path":"/here"})"), HasSubstr("400"));
+}
+
 }  // namespace
 }  // namespace tutti

@@ -104,6 +104,17 @@ HttpResponse add_blob(Snapshots& snapshots, const std::string& sha256, std::stri
   return kept ? json_response(201, json::object()) : error_response(kept.error());
 }
 
+Result<std::string> path_of(std::string_view body) {
+  constexpr std::array<std::string_view, 1> kKeys = {"path"};
+  const auto value = parse_json(body);
+  if (!value) return value.error();
+  const auto object = object_from_json(*value, "a file to copy", kKeys);
+  if (!object) return object.error();
+  const auto* path = (*object)->if_contains("path");
+  if (path == nullptr) return invalid_input("a file to copy needs a path");
+  return word_from_json(*path, "path");
+}
+
 // Hashing and writing take long: other clients must not wait for it.
 template <typename Work>
 void answer_later(const CallPtr& call, Work work) {
@@ -129,6 +140,21 @@ void put_blob(const CallPtr& call) {
   if (!is_sha256(sha256)) return call->fail(not_a_digest(sha256));
   answer_later(call, [call, snapshots, &sha256] {
     return add_blob(*snapshots, sha256, call->request.body);
+  });
+}
+
+// The daemon reads it as its own user. Who may ask can also run commands as that user: a path gives
+// nobody more than that.
+void copy_blob(const CallPtr& call) {
+  Snapshots* snapshots = call->services.snapshots;
+  if (snapshots == nullptr) return call->fail(kNoSnapshots);
+  const std::string& sha256 = call->target.segments[2];
+  if (!is_sha256(sha256)) return call->fail(not_a_digest(sha256));
+  auto path = path_of(call->request.body);
+  if (!path) return call->fail(path.error());
+  answer_later(call, [snapshots, &sha256, path = *std::move(path)] {
+    const auto kept = snapshots->copy_blob(sha256, path);
+    return kept ? json_response(201, json::object()) : error_response(kept.error());
   });
 }
 

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "base/home.h"
 #include "base/unique_fd.h"
 #include "cli/environment.h"
 #include "cli/job_fields.h"
@@ -318,6 +319,11 @@ Result<std::string> read_text(const std::string& path, std::size_t most) {
   }
 }
 
+std::string digest_file() {
+  const auto home = home_folder();
+  return home ? *home + "/digests" : "";
+}
+
 Result<JobRequests> jobs_of(Session& session, const Arguments& arguments) {
   auto requests = unchecked_jobs(session, arguments);
   if (!requests) return requests;
@@ -353,10 +359,12 @@ Result<void> add_snapshots(Session& session, JobRequests& requests) {
   for (std::size_t i = 0; i < requests.jobs.size(); ++i) {
     if (!requests.snapshots[i]) continue;
     const std::string folder = text_at(requests.jobs[i], "workdir");
-    auto digest =
-        take_snapshot(session.client(), folder, [&bar](std::size_t done, std::size_t all) {
+    auto digest = take_snapshot(
+        session.client(), folder,
+        [&bar](std::size_t done, std::size_t all) {
           bar.show(fmt::format("snapshot: {} of {} files", grouped(done), grouped(all)));
-        });
+        },
+        {.paths = {}, .ignored = {}, .digests = digest_file()});
     if (!digest) return digest.error();
     requests.jobs[i].as_object()["snapshot"] = *digest;
   }

@@ -33,6 +33,9 @@ Result<JobRequests> batch_of(Session& session, const Arguments& arguments,
 // daemon, so it stands apart from the checking above.
 Result<void> add_snapshots(Session& session, JobRequests& requests);
 
+// Where the digests of files in snapshots are remembered; empty: nowhere.
+std::string digest_file();
+
 // The whole text of a file; "-" is stdin. At most `most` bytes.
 Result<std::string> read_text(const std::string& path, std::size_t most);
 

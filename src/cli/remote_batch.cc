@@ -10,6 +10,7 @@
 #include "cli/batch_results.h"
 #include "cli/environment.h"
 #include "cli/follow.h"
+#include "cli/job_request.h"
 #include "cli/output/progress.h"
 #include "cli/output/text.h"
 #include "cli/remote_pool.h"
@@ -169,7 +170,7 @@ json::object job_of(const RemoteBatch& batch, const Todo& todo, const BatchResul
 
 Result<std::string> copy_of(Session& session, const RemoteBatch& batch, const std::string& folder) {
   ProgressBar bar(session.screen());
-  const SnapshotChoice choice{batch.copy_forward, "/job_results/\n"};
+  const SnapshotChoice choice{batch.copy_forward, "/job_results/\n", digest_file()};
   return take_snapshot(
       session.client(), folder,
       [&bar](std::size_t done, std::size_t all) {

@@ -9,12 +9,14 @@
 #include <algorithm>
 #include <boost/json.hpp>
 #include <cerrno>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <memory>
 
 #include "base/unique_fd.h"
+#include "client/digest_cache.h"
 #include "client/views.h"
 #include "core/spec/gitignore.h"
 #include "wire/text_json.h"
@@ -27,6 +29,10 @@ namespace fs = std::filesystem;
 
 // A file that changes while it is read has another hash when it is sent; then all is listed again.
 constexpr int kRounds = 5;
+// Below it a copy of the daemon's is not cheaper than sending.
+constexpr std::uintmax_t kCopiedFrom = 256 * 1024;
+// What the daemon takes as one request.
+constexpr std::uintmax_t kLargestSent = std::uintmax_t{256} << 20;
 
 std::string slurp(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
@@ -69,6 +75,23 @@ Result<std::string> sha256_of_file(const std::string& path) {
   std::string hex;
   for (unsigned int i = 0; i < size; ++i) hex += fmt::format("{:02x}", digest[i]);
   return hex;
+}
+
+std::int64_t now_ns() {
+  const auto since = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(since).count();
+}
+
+// The digest, from the cache if the file is as it was then. The status is taken before the content
+// is read: a change in between is seen as one the next time.
+Result<std::string> known_digest(const std::string& path, DigestCache& cache) {
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) != 0) return io_error("snapshot: cannot read " + path, errno);
+  if (std::string known = cache.find(status); !known.empty()) return known;
+  const std::int64_t now = now_ns();
+  auto hash = sha256_of_file(path);
+  if (hash) cache.remember(status, *hash, now);
+  return hash;
 }
 
 // Walks a tree and keeps what is not ignored; content is not read yet.
@@ -158,6 +181,22 @@ std::string manifest_of(const std::vector<SnapshotFile>& files) {
   return json::serialize(json::object{{"files", std::move(list)}});
 }
 
+// A large file is not sent: a daemon on this machine copies it, in pieces, and checks the digest.
+// One elsewhere does not find it, or finds other content.
+Result<void> send_one(Client& client, const std::string& hash, const std::string& path) {
+  std::error_code failure;
+  const auto size = fs::file_size(path, failure);
+  if (!failure && size >= kCopiedFrom) {
+    const json::object body{{"path", text_to_json(path)}};
+    auto copied = client.request("POST", "/v1/blobs/" + hash, json::serialize(body));
+    if (copied) return {};
+    if (size > kLargestSent) return copied.error();
+  }
+  auto content = read_whole(path);
+  if (!content) return content.error();
+  return client.upload("/v1/blobs/" + hash, *content);
+}
+
 Result<void> send_missing(Client& client, const std::string& folder,
                           const std::vector<SnapshotFile>& files, const json::array& missing,
                           const std::function<void(std::size_t, std::size_t)>& step) {
@@ -172,9 +211,7 @@ Result<void> send_missing(Client& client, const std::string& folder,
     if (found == by_hash.end()) {
       return Error{ErrorCode::kInternal, "snapshot: the daemon asks for content never named"};
     }
-    auto content = read_whole(folder + "/" + found->second);
-    if (!content) return content.error();
-    auto sent = client.upload("/v1/blobs/" + hash, *content);
+    auto sent = send_one(client, hash, folder + "/" + found->second);
     // The file changed since it was hashed: the next round names its new content.
     if (!sent && sent.error().code != ErrorCode::kInvalidInput) return sent;
     step(++done, missing.size());
@@ -190,14 +227,16 @@ Result<std::vector<SnapshotFile>> list_snapshot(
   auto files = Walk(folder, choice).run();
   if (!files) return files;
   std::size_t done = 0;
+  DigestCache cache(choice.digests);
   for (SnapshotFile& file : *files) {
     if (file.link.empty()) {
-      auto hash = sha256_of_file(folder + "/" + file.path);
+      auto hash = known_digest(folder + "/" + file.path, cache);
       if (!hash) return hash.error();
       file.sha256 = *hash;
     }
     if (++done % 64 == 0) step(done, files->size());
   }
+  cache.save();
   return files;
 }
 

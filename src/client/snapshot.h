@@ -22,6 +22,7 @@ struct SnapshotFile {
 struct SnapshotChoice {
   std::vector<std::string> paths;  // relative files and folders; empty, or "." among them: all
   std::string ignored;             // further rules, as in a .gitignore at the top
+  std::string digests;             // file in which digests are remembered; empty: none
 };
 
 // Every file and link below `folder` that is not ignored by a .gitignore or .tuttiignore, sorted by

@@ -1,12 +1,15 @@
 #include "client/snapshot.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <boost/json.hpp>
 #include <filesystem>
 #include <fstream>
 #include <map>
+
+#include "client/digest_cache.h"
 
 namespace tutti {
 namespace {
@@ -35,6 +38,13 @@ class BlobClient : public Client {
  public:
   Result<boost::json::value> request(std::string_view, std::string_view target,
                                      std::string_view body) override {
+    if (target.starts_with("/v1/blobs/")) {
+      copied.push_back(
+          std::string(boost::json::parse({body.data(), body.size()}).at("path").as_string()));
+      if (!here) return not_found("no such file");
+      blobs[std::string(target.substr(std::string_view("/v1/blobs/").size()))] = "copied";
+      return boost::json::value(boost::json::object());
+    }
     EXPECT_EQ(target, "/v1/snapshots");
     ++manifests;
     const auto manifest = boost::json::parse({body.data(), body.size()});
@@ -55,6 +65,8 @@ class BlobClient : public Client {
 
   std::map<std::string, std::string> blobs;
   int manifests = 0;
+  bool here = true;  // whether it sees the same files
+  std::vector<std::string> copied;
 };
 
 const auto kQuiet = [](std::size_t, std::size_t) {};
@@ -90,6 +102,44 @@ TEST_F(SnapshotTest, only_missing_content_is_sent) {
   EXPECT_EQ(client.manifests, 2);
   EXPECT_EQ(take_snapshot(client, folder_, kQuiet).value(), "d1");
   EXPECT_EQ(client.manifests, 3);
+}
+
+TEST_F(SnapshotTest, a_large_file_is_copied_by_a_daemon_that_finds_it_and_sent_to_another) {
+  const std::string large(300 * 1024, 'x');
+  write("large", large);
+  BlobClient near;
+  EXPECT_EQ(take_snapshot(near, folder_, kQuiet).value(), "d1");
+  EXPECT_EQ(near.copied, std::vector<std::string>{folder_ + "/large"});
+  EXPECT_EQ(near.blobs.begin()->second, "copied");
+  BlobClient far;
+  far.here = false;
+  EXPECT_EQ(take_snapshot(far, folder_, kQuiet).value(), "d1");
+  EXPECT_EQ(far.blobs.begin()->second, large);
+}
+
+TEST_F(SnapshotTest, a_part_of_the_folder_can_be_chosen) {
+  write("src/a/b.py", "x");
+  write("src2/c", "x");
+  write("data/d", "x");
+  write("top", "x");
+  const SnapshotChoice choice{{"./src/", "data/d"}, "b.py\n", ""};
+  auto files = list_snapshot(folder_, kQuiet, choice);
+  ASSERT_TRUE(files);
+  ASSERT_EQ(files->size(), 1u);
+  EXPECT_EQ(files->at(0).path, "data/d");
+}
+
+TEST_F(SnapshotTest, a_known_digest_is_believed_until_the_file_changes) {
+  write("work/a", "hello");
+  const SnapshotChoice choice{{}, "", folder_ + "/digests"};
+  struct stat status {};
+  ASSERT_EQ(::stat((folder_ + "/work/a").c_str(), &status), 0);
+  DigestCache cache(choice.digests);
+  cache.remember(status, std::string(64, 'f'), INT64_MAX);
+  cache.save();
+  EXPECT_EQ(list_snapshot(folder_ + "/work", kQuiet, choice)->at(0).sha256, std::string(64, 'f'));
+  write("work/a", "hello!");
+  EXPECT_NE(list_snapshot(folder_ + "/work", kQuiet, choice)->at(0).sha256, std::string(64, 'f'));
 }
 
 TEST_F(SnapshotTest, an_unreadable_folder_is_named) {

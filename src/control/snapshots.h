@@ -33,6 +33,10 @@ class Snapshots {
   // Keeps content. kInvalidInput when it does not have that digest.
   virtual Result<void> put_blob(const std::string& sha256, std::string_view bytes) = 0;
 
+  // Keeps the content of a file on this machine, of any size. kInvalidInput when it does not have
+  // that digest, kNotFound when there is no such file.
+  virtual Result<void> copy_blob(const std::string& sha256, const std::string& path) = 0;
+
   // Keeps the manifest and returns the digest to submit jobs with. kNotFound while content is
   // missing.
   virtual Result<std::string> save(const SnapshotManifest& manifest) = 0;

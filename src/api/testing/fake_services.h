@@ -228,6 +228,11 @@ class FakeSnapshots : public Snapshots {
     blobs[sha256] = bytes;
     return {};
   }
+  Result<void> copy_blob(const std::string& sha256, const std::string& path) override {
+    if (path != "/here") return not_found("there is no file '" + path + "'");
+    blobs[sha256] = "from " + path;
+    return {};
+  }
   Result<std::string> save(const SnapshotManifest& manifest) override {
     saved = manifest;
     return std::string("digest-1");

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
+#include <openssl/evp.h>
 #include <openssl/sha.h>
 #include <sys/ioctl.h>
 #include <sys/sendfile.h>
@@ -10,9 +11,12 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <filesystem>
+#include <memory>
 #include <set>
 
+#include "base/check.h"
 #include "base/unique_fd.h"
 #include "exec/keeper/folders.h"
 
@@ -43,6 +47,32 @@ Result<void> copy_file(const std::string& from, const std::string& to, std::uint
   return {};
 }
 
+std::string hex_of(const unsigned char* bytes, std::size_t count) {
+  std::string text;
+  for (std::size_t i = 0; i < count; ++i) {
+    text += "0123456789abcdef"[bytes[i] >> 4];
+    text += "0123456789abcdef"[bytes[i] & 15];
+  }
+  return text;
+}
+
+// In pieces, whatever its size; what was read is on disk afterwards.
+Result<std::string> sha256_of_file(const std::string& path) {
+  const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(),
+                                                                        &EVP_MD_CTX_free);
+  TUTTI_CHECK(context != nullptr && EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr) == 1);
+  std::string chunk(std::size_t{1} << 20, '\0');
+  ssize_t n = -1;
+  while (file && (n = read(file.get(), chunk.data(), chunk.size())) > 0)
+    EVP_DigestUpdate(context.get(), chunk.data(), static_cast<std::size_t>(n));
+  if (n < 0 || fdatasync(file.get()) != 0) return io_error("cannot read '" + path + "'", errno);
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+  unsigned size = 0;
+  EVP_DigestFinal_ex(context.get(), digest.data(), &size);
+  return hex_of(digest.data(), size);
+}
+
 Result<void> make_folders(const std::string& path) {
   std::error_code failed;
   std::filesystem::create_directories(path, failed);
@@ -60,12 +90,7 @@ void remove_tree(const std::string& path) {
 std::string sha256_hex(std::string_view bytes) {
   std::array<unsigned char, SHA256_DIGEST_LENGTH> digest{};
   SHA256(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), digest.data());
-  std::string text;
-  for (const unsigned char byte : digest) {
-    text += "0123456789abcdef"[byte >> 4];
-    text += "0123456789abcdef"[byte & 15];
-  }
-  return text;
+  return hex_of(digest.data(), digest.size());
 }
 
 std::string SnapshotFolder::blob_path(const std::string& sha256) const {
@@ -91,6 +116,30 @@ Result<void> SnapshotFolder::put_blob(const std::string& sha256, std::string_vie
   if (access(path.c_str(), R_OK) == 0) return {};
   if (Result<void> made = make_folders(path.substr(0, path.rfind('/'))); !made) return made;
   return replace_file(path, bytes);
+}
+
+Result<void> SnapshotFolder::copy_blob(const std::string& sha256, const std::string& path) {
+  if (!is_digest(sha256)) return invalid_input("'" + sha256 + "' is no SHA-256 digest");
+  const std::string blob = blob_path(sha256);
+  if (access(blob.c_str(), R_OK) == 0) return {};
+  struct stat status {};
+  if (!path.starts_with('/') || stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode))
+    return not_found("there is no file '" + path + "' on this machine");
+  if (Result<void> made = make_folders(blob.substr(0, blob.rfind('/'))); !made) return made;
+  static std::atomic<unsigned> number{0};
+  const std::string fresh =
+      blob + ".new." + std::to_string(getpid()) + "." + std::to_string(number++);
+  Result<void> kept = copy_file(path, fresh, 0600);
+  // Of the copy: the file itself may change meanwhile.
+  const Result<std::string> digest =
+      kept ? sha256_of_file(fresh) : Result<std::string>(kept.error());
+  if (kept && !digest) kept = digest.error();
+  if (kept && *digest != sha256)
+    kept = invalid_input("the content of '" + path + "' does not have the digest " + sha256);
+  if (kept && rename(fresh.c_str(), blob.c_str()) != 0)
+    kept = io_error("cannot write the file '" + blob + "'", errno);
+  if (!kept) unlink(fresh.c_str());
+  return kept;
 }
 
 Result<std::string> SnapshotFolder::save(const SnapshotManifest& manifest) {

@@ -25,6 +25,7 @@ class SnapshotFolder final : public Snapshots {
 
   Result<std::vector<std::string>> missing(const SnapshotManifest& manifest) override;
   Result<void> put_blob(const std::string& sha256, std::string_view bytes) override;
+  Result<void> copy_blob(const std::string& sha256, const std::string& path) override;
   Result<std::string> save(const SnapshotManifest& manifest) override;
 
   // Makes `folder` from a snapshot; it appears as a whole. Does nothing if it is there.

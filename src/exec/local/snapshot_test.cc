@@ -163,5 +163,19 @@ TEST_F(SnapshotRunTest, a_job_whose_snapshot_is_gone_is_not_started) {
   EXPECT_TRUE(ended.released);
 }
 
+TEST_F(SnapshotTest, a_file_of_this_machine_is_copied_if_it_has_the_digest) {
+  SnapshotFolder snapshots(home_);
+  std::ofstream(home_ + "/source") << "hello";
+  ASSERT_TRUE(snapshots.copy_blob(kHello, home_ + "/source"));
+  EXPECT_TRUE(snapshots.missing({file("a")})->empty());
+  const std::string other = sha256_hex("other");
+  EXPECT_EQ(snapshots.copy_blob(other, home_ + "/source").error().code, ErrorCode::kInvalidInput);
+  EXPECT_EQ(snapshots.copy_blob(other, home_ + "/none").error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(snapshots.copy_blob(other, home_).error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(snapshots.missing({file("a", other)})->size(), 1u);
+  const auto left = std::filesystem::directory_iterator(home_ + "/blobs/" + other.substr(0, 2));
+  EXPECT_EQ(std::distance(begin(left), end(left)), 0);
+}
+
 }  // namespace
 }  // namespace tutti

@@ -1,0 +1,72 @@
+#include "client/digest_cache.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+
+namespace tutti {
+namespace {
+
+constexpr std::string_view kFirstLine = "tutti-digests 1";
+// About 15 MB of text. When there are more, those of older folders have to be read again.
+constexpr std::size_t kMostEntries = 100'000;
+constexpr std::int64_t kSettled = 2'000'000'000;
+
+std::int64_t nanoseconds(const timespec& time) {
+  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+}  // namespace
+
+DigestCache::DigestCache(std::string path) : path_(std::move(path)) {
+  if (!path_.empty()) load();
+}
+
+void DigestCache::load() {
+  std::ifstream file(path_);
+  std::string line;
+  if (!std::getline(file, line) || line != kFirstLine) return;
+  while (std::getline(file, line) && entries_.size() < kMostEntries) {
+    std::istringstream fields(line);
+    Key key;
+    Entry entry;
+    fields >> key.first >> key.second >> entry.size >> entry.modified >> entry.changed >>
+        entry.sha256;
+    if (fields && entry.sha256.size() == 64) entries_[key] = std::move(entry);
+  }
+}
+
+std::string DigestCache::find(const struct stat& status) const {
+  const auto found = entries_.find({status.st_dev, status.st_ino});
+  if (found == entries_.end()) return {};
+  const Entry& entry = found->second;
+  const bool same = entry.size == status.st_size && entry.modified == nanoseconds(status.st_mtim) &&
+                    entry.changed == nanoseconds(status.st_ctim);
+  return same ? entry.sha256 : "";
+}
+
+void DigestCache::remember(const struct stat& status, const std::string& sha256, std::int64_t now) {
+  if (path_.empty() || nanoseconds(status.st_ctim) > now - kSettled) return;
+  if (entries_.size() >= kMostEntries) entries_.clear();
+  entries_[{status.st_dev, status.st_ino}] = {status.st_size, nanoseconds(status.st_mtim),
+                                              nanoseconds(status.st_ctim), sha256};
+  fresh_ = true;
+}
+
+void DigestCache::save() {
+  if (!fresh_) return;
+  fresh_ = false;
+  const std::string aside = path_ + ".new." + std::to_string(::getpid());
+  std::ofstream file(aside, std::ios::trunc);
+  file << kFirstLine << '\n';
+  for (const auto& [key, entry] : entries_) {
+    file << key.first << ' ' << key.second << ' ' << entry.size << ' ' << entry.modified << ' '
+         << entry.changed << ' ' << entry.sha256 << '\n';
+  }
+  file.close();
+  if (!file || std::rename(aside.c_str(), path_.c_str()) != 0) ::unlink(aside.c_str());
+}
+
+}  // namespace tutti
