@@ -60,8 +60,7 @@ function(add_component name)
 
   if(TUTTI_TESTS AND tests)
     add_executable(unit_${name} ${tests})
-    target_link_libraries(unit_${name} PRIVATE tutti_${name} tutti_warnings GTest::gmock
-                                               GTest::gtest_main)
+    target_link_libraries(unit_${name} PRIVATE tutti_${name} tutti_unit_test)
     gtest_discover_tests(unit_${name} TEST_PREFIX "${name}/" DISCOVERY_TIMEOUT 60
                          PROPERTIES LABELS unit)
   endif()
