@@ -36,6 +36,23 @@ function(tutti_allowed_uses component out)
   message(FATAL_ERROR "component '${component}' is not in the table of cmake/Layers.cmake")
 endfunction()
 
+# What most files include; the sanitizer presets compile it once. The others, without
+# TUTTI_PRECOMPILED_HEADERS, see to it that every file includes what it needs.
+set(TUTTI_COMMON_HEADERS
+  <algorithm> <array> <compare> <cstddef> <cstdint> <filesystem> <functional> <map> <memory> <optional>
+  <set> <span> <string> <string_view> <unordered_map> <utility> <variant> <vector>)
+
+# The first target compiles the headers, the others use its result.
+function(tutti_precompile target first)
+  if(NOT TUTTI_PRECOMPILED_HEADERS)
+    return()
+  elseif(target STREQUAL first)
+    target_precompile_headers(${target} PRIVATE ${ARGN})
+  else()
+    target_precompile_headers(${target} REUSE_FROM ${first})
+  endif()
+endfunction()
+
 # Sources are globbed: a new file in a component's folder belongs to it. Files that end in _test.cc
 # become the component's unit test program, TUTTI_UNIT_<name>.
 function(add_component name)
@@ -57,11 +74,12 @@ function(add_component name)
   add_library(tutti_${name} STATIC ${sources})
   target_include_directories(tutti_${name} PUBLIC "${CMAKE_SOURCE_DIR}/src")
   target_link_libraries(tutti_${name} PUBLIC ${linked} ${ARG_LIBRARIES} PRIVATE tutti_warnings)
+  tutti_precompile(tutti_${name} tutti_base ${TUTTI_COMMON_HEADERS})
 
   if(TUTTI_TESTS AND tests)
     add_executable(unit_${name} ${tests})
-    target_link_libraries(unit_${name} PRIVATE tutti_${name} tutti_warnings GTest::gmock
-                                               GTest::gtest_main)
+    target_link_libraries(unit_${name} PRIVATE tutti_${name} tutti_unit_test)
+    tutti_precompile(unit_${name} unit_base ${TUTTI_COMMON_HEADERS} <gmock/gmock.h> <gtest/gtest.h>)
     gtest_discover_tests(unit_${name} TEST_PREFIX "${name}/" DISCOVERY_TIMEOUT 60
                          PROPERTIES LABELS unit)
   endif()

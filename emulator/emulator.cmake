@@ -65,8 +65,7 @@ if(TUTTI_TESTS)
                                "${CMAKE_CURRENT_LIST_DIR}/emulator_test.cc"
                                "${CMAKE_CURRENT_LIST_DIR}/gpu_spec_test.cc"
                                "${CMAKE_CURRENT_LIST_DIR}/nvml_test.cc")
-  target_link_libraries(unit_emulator PRIVATE tutti_emulated_gpus tutti_warnings GTest::gmock
-                                              GTest::gtest_main)
+  target_link_libraries(unit_emulator PRIVATE tutti_emulated_gpus tutti_unit_test)
   gtest_discover_tests(unit_emulator TEST_PREFIX "emulator/" DISCOVERY_TIMEOUT 60
                        PROPERTIES LABELS unit)
 endif()

@@ -110,12 +110,15 @@ def test_first_run_of_a_kind_is_measured_alone_then_kinds_are_packed(gpus):
     profile = gpus.ok("profile", "show", "k", "--json").json()
     [on] = profile["gpus"]
     assert on["type"] == "A100-80G" and on["peak_mib"] == 10240 and on["need_mib"] > 10240
-    many = [gpus.submit("-g", "1", "--kind", "k", "--", *work("--mem", "10G", "--util", "0.2",
-                                                               "--seconds", 2)) for _ in range(12)]
+    work_until_go = f'"$0" "$@" & {UNTIL_GO}; kill $!'
+    many = [gpus.submit("-g", "1", "--kind", "k", "--", "sh", "-c", work_until_go,
+                        *work("--mem", "10G", "--util", "0.2", "--seconds", 600))
+            for _ in range(12)]
     wait_until(lambda: sum(gpus.state(job) == "running" for job in many) == 12,
                what=lambda: gpus.ok("gpus").out)
     held = {gpu["index"]: len(gpu["attempts"]) for gpu in listed(gpus)}
     assert sum(held.values()) == 12 and max(held.values()) >= 3, held
+    (gpus.work / "go").touch()
     for job in many:
         assert gpus.wait(job) == 0
 

@@ -52,6 +52,6 @@ def public():
     yield "glb.gpu_load_balance", glb.gpu_load_balance
 
 
-@pytest.mark.parametrize("name, found", list(public()), ids=lambda value: str(value)[:40])
+@pytest.mark.parametrize("name, found", [pytest.param(*one, id=one[0]) for one in public()])
 def test_everything_public_has_an_example(name, found):
     assert "Example::" in (inspect.getdoc(found) or ""), name
