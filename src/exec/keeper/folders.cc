@@ -48,7 +48,7 @@ bool make_parent_folders(int base_fd, const std::string& path) {
   return true;
 }
 
-Result<void> replace_file(const std::string& path, std::string_view content) {
+Result<void> replace_file(const std::string& path, std::string_view content, bool lasting) {
   // Two threads may write the same file at once.
   static std::atomic<unsigned> number{0};
   const std::string fresh =
@@ -60,7 +60,8 @@ Result<void> replace_file(const std::string& path, std::string_view content) {
     good = n > 0;
     if (good) rest.remove_prefix(static_cast<std::size_t>(n));
   }
-  if (good && fdatasync(fd.get()) == 0 && rename(fresh.c_str(), path.c_str()) == 0) return {};
+  good = good && (!lasting || fdatasync(fd.get()) == 0);
+  if (good && rename(fresh.c_str(), path.c_str()) == 0) return {};
   const int error = errno;
   unlink(fresh.c_str());
   return io_error("cannot write the file '" + path + "'", error);

@@ -14,8 +14,9 @@ Result<void> make_private_folder(const std::string& path);
 // absolute. False: errno tells why.
 bool make_parent_folders(int base_fd, const std::string& path);
 
-// Replaces a file as a whole: readers see the old content or the new one, also after a crash.
-Result<void> replace_file(const std::string& path, std::string_view content);
+// Replaces a file as a whole: readers see the old content or the new one, also after a crash of the
+// machine, unless it need not be `lasting`.
+Result<void> replace_file(const std::string& path, std::string_view content, bool lasting = true);
 
 // The whole content of a small file; more than a megabyte is kCorrupt.
 Result<std::string> read_small_file(const std::string& path);

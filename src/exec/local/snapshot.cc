@@ -66,7 +66,7 @@ Result<std::string> sha256_of_file(const std::string& path) {
   ssize_t n = -1;
   while (file && (n = read(file.get(), chunk.data(), chunk.size())) > 0)
     EVP_DigestUpdate(context.get(), chunk.data(), static_cast<std::size_t>(n));
-  if (n < 0 || fdatasync(file.get()) != 0) return io_error("cannot read '" + path + "'", errno);
+  if (n < 0) return io_error("cannot read '" + path + "'", errno);
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   unsigned size = 0;
   EVP_DigestFinal_ex(context.get(), digest.data(), &size);
@@ -115,7 +115,7 @@ Result<void> SnapshotFolder::put_blob(const std::string& sha256, std::string_vie
   const std::string path = blob_path(sha256);
   if (access(path.c_str(), R_OK) == 0) return {};
   if (Result<void> made = make_folders(path.substr(0, path.rfind('/'))); !made) return made;
-  return replace_file(path, bytes);
+  return replace_file(path, bytes, false);
 }
 
 Result<void> SnapshotFolder::copy_blob(const std::string& sha256, const std::string& path) {
@@ -180,6 +180,16 @@ Result<void> SnapshotFolder::materialise(const std::string& digest,
   return filled;
 }
 
+// Content is written without waiting for the disk, so that a power cut may have damaged it.
+Result<void> SnapshotFolder::check_blob(const std::string& sha256) const {
+  const std::string path = blob_path(sha256);
+  const Result<std::string> digest = sha256_of_file(path);
+  if (!digest) return digest.error();
+  if (*digest == sha256) return {};
+  unlink(path.c_str());
+  return Error{ErrorCode::kCorrupt, "a file of the snapshot was damaged; submit the job once more"};
+}
+
 Result<void> SnapshotFolder::fill(const SnapshotManifest& manifest,
                                   const std::string& folder) const {
   for (const SnapshotEntry& entry : manifest) {
@@ -190,6 +200,7 @@ Result<void> SnapshotFolder::fill(const SnapshotManifest& manifest,
       return made;
     }
     if (!is_file) continue;
+    if (Result<void> whole = check_blob(entry.sha256); !whole) return whole;
     if (Result<void> copied = copy_file(blob_path(entry.sha256), path, entry.mode); !copied) {
       return copied;
     }

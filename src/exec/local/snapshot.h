@@ -33,6 +33,7 @@ class SnapshotFolder final : public Snapshots {
 
  private:
   std::string blob_path(const std::string& sha256) const;
+  Result<void> check_blob(const std::string& sha256) const;
   Result<void> fill(const SnapshotManifest& manifest, const std::string& folder) const;
 
   std::string home_;
