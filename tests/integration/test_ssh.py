@@ -357,3 +357,93 @@ def test_a_pulled_cable_is_noticed_and_its_work_goes_on(pool, make_namespace_mac
     assert pool.tutti.until_final(job, 90)["state"] == "succeeded"
     assert (work / "count").read_text() == "x\n"
     assert pool.output(job) == "fine\n"
+
+
+def tree_of(folder, files=1, size=10):
+    folder.mkdir(exist_ok=True)
+    for number in range(files):
+        (folder / f"file {number}").write_bytes(os.urandom(size))
+    return folder
+
+
+def partial(machine):
+    """What of staged files has arrived, but not whole."""
+    return list(machine.home.glob(".cache/tutti/*/*/files/*.new-*"))
+
+
+def test_files_go_there_once_and_results_come_back(pool, make_machine, work):
+    machine = make_machine()
+    pool.add(machine)
+    tree = tree_of(work / "tree", 3)
+    (tree / "näme ✓").write_text("content")
+    (tree / "link").symlink_to("näme ✓")
+    (tree / ".tuttiignore").write_text("file 2\n")
+    lines = ["cat link > 'out ✓'; ls"] * 2
+    job = pool.tutti.batch(lines, "--on", "m1", "--results", "out ✓", cwd=tree)
+    assert pool.tutti.until_final(job)["state"] == "succeeded"
+    for task in (1, 2):
+        assert (tree / f"results/{job}.{task}/out ✓").read_text() == "content"
+        assert [p.name for p in (tree / f"results/{job}.{task}").iterdir()] == ["out ✓"]
+    assert "file 2" not in pool.tutti.ok("logs", f"{job}.1").out
+    assert len(list(machine.home.glob(".cache/tutti/*/*/files/*"))) == 1
+
+
+def test_a_daemon_that_dies_while_it_sends_files_sends_them_again(pool, make_machine, work):
+    machine = make_machine()
+    pool.add(machine)
+    tree = tree_of(work / "tree", 4, 20_000_000)
+    job = pool.tutti.submit("--on", "m1", "--", "sh", "-c", "cat file* | wc -c", cwd=tree)
+    wait_until(lambda: partial(machine) or pool.tutti.state(job) == "succeeded")
+    pool.tutti.kill9()
+    pool.restart()
+    assert pool.tutti.until_final(job)["state"] == "succeeded"
+    assert pool.output(job).strip() == "80000000"
+
+
+def test_a_daemon_that_dies_while_it_fetches_results_fetches_them_again(pool, make_machine, work):
+    pool.add(make_machine())
+    tree = tree_of(work / "tree")
+    job = pool.tutti.submit("--on", "m1", "--results", "made", "--", "sh", "-c",
+                            "mkdir made; for i in 1 2 3 4; do head -c 20000000 /dev/zero >made/$i; done",
+                            cwd=tree)
+    folder = tree / f"results/{job}"
+    wait_until(lambda: folder.exists() or folder.with_name(f"{job}.partial").exists())
+    pool.tutti.kill9()
+    pool.restart()
+    assert pool.tutti.until_final(job)["state"] == "succeeded"
+    assert [(folder / "made" / str(i)).stat().st_size for i in (1, 2, 3, 4)] == [20_000_000] * 4
+    assert not folder.with_name(f"{job}.partial").exists()
+
+
+def test_ten_thousand_result_files_come_back(pool, make_machine, work):
+    pool.add(make_machine())
+    tree = tree_of(work / "tree")
+    job = pool.tutti.submit("--on", "m1", "--results", "made", "--", "sh", "-c",
+                            "mkdir made; cd made; seq 10000 | split -l 1 -a 4", cwd=tree)
+    assert pool.tutti.until_final(job)["state"] == "succeeded"
+    assert len(list((tree / f"results/{job}/made").iterdir())) == 10000
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can mount a small disk")
+def test_a_full_disk_there_is_told(pool, make_machine, work):
+    machine = make_machine()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", machine.home], check=True)
+    try:
+        pool.add(machine)
+        tree = tree_of(work / "tree", 1, 5_000_000)
+        job = pool.tutti.submit("--on", "m1", "--", "true", cwd=tree)
+        assert pool.tutti.until_final(job)["state"] == "failed"
+        shown = pool.tutti.ok("show", job).out
+        assert "could not be copied to m1" in shown and "No space left" in shown, shown
+    finally:
+        pool.tutti("nodes", "rm", "--force", "m1")
+        machine.kill()
+        subprocess.run(["umount", "-l", machine.home], check=True)
+
+
+def test_noise_at_login_does_not_get_into_results(pool, make_machine, work):
+    pool.add(make_machine(noise="Welcome!\nmany words\n"))
+    tree = tree_of(work / "tree")
+    job = pool.tutti.submit("--on", "m1", "--results", ".", "--", "sh", "-c", "echo x >made", cwd=tree)
+    assert pool.tutti.until_final(job)["state"] == "succeeded"
+    assert (tree / f"results/{job}/made").read_text() == "x\n"

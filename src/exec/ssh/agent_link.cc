@@ -21,8 +21,7 @@ void AgentLink::open(TimePoint now) {
   close();
   trouble_.clear();
   hopeless_ = noisy_ = false;
-  // One that an earlier daemon left would be taken for a master's.
-  ::unlink(command_.socket().c_str());
+  command_.use_socket(socket_ + "-" + random_word().substr(0, 8));
   auto started = PipedProcess::start(command_.master());
   if (!started) return fail(started.error().message);
   process_ = std::move(*started);
@@ -35,6 +34,7 @@ void AgentLink::open(TimePoint now) {
 }
 
 void AgentLink::close() {
+  if (process_.running()) ::unlink(command_.socket().c_str());
   process_ = PipedProcess();
   state_ = State::kClosed;
 }

@@ -20,8 +20,15 @@ class AgentLink {
   // How long the way to the first line may take.
   static constexpr Duration kOpenPatience = seconds(20);
 
-  AgentLink(std::string host_name, SshCommand command, std::string root)
-      : host_name_(std::move(host_name)), command_(std::move(command)), root_(std::move(root)) {}
+  // Sockets for further sessions have names that begin with `socket`.
+  AgentLink(std::string host_name, SshCommand command, std::string socket, std::string root)
+      : host_name_(std::move(host_name)),
+        command_(std::move(command)),
+        socket_(std::move(socket)),
+        root_(std::move(root)) {}
+  ~AgentLink() { close(); }
+  AgentLink(const AgentLink&) = delete;
+  AgentLink& operator=(const AgentLink&) = delete;
 
   State state() const { return state_; }
   const SshCommand& command() const { return command_; }
@@ -47,6 +54,7 @@ class AgentLink {
 
   std::string host_name_;
   SshCommand command_;
+  const std::string socket_;
   std::string root_;
   State state_ = State::kClosed;
   PipedProcess process_;

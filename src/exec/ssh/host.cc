@@ -27,7 +27,7 @@ Host::Host(Node node, HostPlace place, Transfers& transfers, Post post)
       place_(std::move(place)),
       transfers_(transfers),
       post_(std::move(post)),
-      link_(node_.name, SshCommand(node_.remote, place_.socket, place_.config), place_.root),
+      link_(node_.name, SshCommand(node_.remote, "", place_.config), place_.socket, place_.root),
       output_(link_.command()),
       up_(node_.state == Node::State::kUp),
       pause_(kFirstPause) {}
@@ -36,6 +36,7 @@ void Host::open() {
   listed_ = false;
   list_.clear();
   link_.open(now_);
+  output_.use(link_.command());
   if (link_.state() == AgentLink::State::kClosed) cut_off();
 }
 

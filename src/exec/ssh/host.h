@@ -19,7 +19,7 @@ namespace tutti {
 struct HostPlace {
   std::string home;    // of the daemon
   std::string root;    // of the agent, relative to the user's cache there
-  std::string socket;  // for further sessions
+  std::string socket;  // how sockets for further sessions begin
   std::string config;  // of ssh; empty: the user's own
 };
 

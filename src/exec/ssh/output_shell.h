@@ -23,6 +23,8 @@ class OutputShell {
 
   explicit OutputShell(SshCommand command) : command_(std::move(command)) {}
 
+  // The connection whose session it is.
+  void use(SshCommand command) { command_ = std::move(command); }
   void read(std::string path, std::uint64_t offset, Done done);
   bool idle() const { return wanted_.empty() && asked_.empty(); }
   // Drops the shell; what was wanted is wanted still, or forgotten.

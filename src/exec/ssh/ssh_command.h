@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/model/node.h"
@@ -14,6 +15,10 @@ class SshCommand {
   // `socket`: where the master listens for further sessions. `config`: instead of the user's own
   // configuration; empty: that one.
   SshCommand(const Remote& remote, std::string socket, std::string config);
+
+  // For a new connection: a master that is not quite gone removes its socket when it ends, also if
+  // it is another's by then.
+  void use_socket(std::string socket) { socket_ = std::move(socket); }
 
   // The connection itself, with a shell at the other end.
   std::vector<std::string> master() const;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 
 #include "exec/keeper/folders.h"
@@ -17,10 +18,20 @@ namespace {
 // ssh binds a socket of this name with a suffix, and the kernel takes 107 bytes.
 constexpr std::size_t kLongestFolder = 70;
 
+// Those that a killed daemon left.
+void remove_sockets(const std::string& folder) {
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+    if (entry.path().filename().string().starts_with("ssh-"))
+      std::filesystem::remove(entry.path(), ignored);
+  }
+}
+
 Result<std::string> socket_folder(const std::string& home) {
   if (home.size() + 4 <= kLongestFolder) {
     std::string folder = home + "/run";
     if (Result<void> made = make_private_folder(folder); !made) return made.error();
+    remove_sockets(folder);
     return folder;
   }
   std::string folder = "/tmp/tutti-ssh-XXXXXX";
