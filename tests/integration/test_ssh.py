@@ -447,3 +447,28 @@ def test_noise_at_login_does_not_get_into_results(pool, make_machine, work):
     job = pool.tutti.submit("--on", "m1", "--results", ".", "--", "sh", "-c", "echo x >made", cwd=tree)
     assert pool.tutti.until_final(job)["state"] == "succeeded"
     assert (tree / f"results/{job}/made").read_text() == "x\n"
+
+
+USED_SMI = r"""
+case "$*" in
+  *query-gpu*)
+    used=100
+    test ! -e "$HOME/gpu.pid" || used=7100
+    echo "0, GPU-aaa, NVIDIA A100-SXM4-80GB, 00000000:07:00.0, 81920, $used, 40, 0, 40" ;;
+  *) test ! -e "$HOME/gpu.pid" || echo "$(cat "$HOME/gpu.pid"), GPU-aaa, 7000" ;;
+esac
+"""
+
+
+def test_what_a_kind_needs_there_is_learnt(pool, make_machine, gate):
+    machine = make_machine()
+    machine.add_program("nvidia-smi", USED_SMI)
+    pool.add(machine)
+    job = pool.submit(f"echo $$ >$HOME/gpu.pid; {until(gate)}", "-g", "1", "--kind", "train")
+    pool.tutti.until_state(job, "running")
+    wait_until(lambda: pool.node()["measured"]["gpus"][0]["used_mib"] == 7100, what=pool.node)
+    gate.touch()
+    pool.tutti.until_final(job)
+    device = pool.tutti.api.get("/v1/profiles/train")["devices"][0]
+    assert device["type"] == "A100-80G"
+    assert 7000 in device["peaks_mib"], device

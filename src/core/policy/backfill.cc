@@ -9,13 +9,16 @@ namespace {
 
 constexpr TimePoint kNobodyKnows{std::numeric_limits<std::int64_t>::max()};
 
-// What of a node matters for a request: devices are copied only if it wants some.
+// What of a node matters for a request: devices are copied only if it wants some. `empty`: as it is
+// without anybody's work, others' included.
 Node outline(const Node& node, const Request& request, bool empty) {
   Node copy;
   copy.free_cpus = empty ? node.cpus : node.free_cpus;
   copy.free_memory = empty ? node.memory : node.free_memory;
-  copy.foreign_cpus = node.foreign_cpus;
-  copy.foreign_memory = node.foreign_memory;
+  if (!empty) {
+    copy.foreign_cpus = node.foreign_cpus;
+    copy.foreign_memory = node.foreign_memory;
+  }
   copy.max_jobs = node.max_jobs;
   copy.jobs = empty ? 0 : node.jobs;
   if (!request.labels.empty()) {
@@ -29,6 +32,7 @@ Node outline(const Node& node, const Request& request, bool empty) {
     device.reserved_memory = MiB();
     device.reserved_share = MilliGpu();
     device.holders = 0;
+    device.foreign = MiB();
   }
   return copy;
 }

@@ -70,6 +70,52 @@ TEST(decide, nothing_starts_on_a_node_that_is_draining_or_down) {
   EXPECT_FALSE(world.plan.reservation);
 }
 
+TEST(decide, what_others_use_may_keep_a_job_waiting_but_is_not_for_ever) {
+  Node busy = with_gpus(node("a", 4), 1);
+  busy.devices[0].foreign = MiB(70000);
+  World gpu({busy});
+  gpu.submit(spec(gpus(1)));
+  EXPECT_THAT(gpu.pass(), IsEmpty());
+  EXPECT_TRUE(gpu.plan.reservation);
+
+  Node loaded = node("a", 4);
+  loaded.foreign_cpus = MilliCpu(3000);
+  World cpu({loaded});
+  cpu.submit(spec(cpus(2)));
+  const JobId small = cpu.submit(spec(cpus(1)));
+  EXPECT_THAT(cpu.pass(),
+              testing::Each(testing::Field(&AttemptId::task, testing::Field(&TaskId::job, small))));
+}
+
+TEST(decide, work_goes_elsewhere_only_if_it_is_meant_to) {
+  Node here = node("a", 1);
+  Node there = node("b", 4);
+  there.remote.address = "b";
+  there.labels = {"pool"};
+  World world({here, there});
+  world.submit(spec(cpus(1), seconds(1), 3));
+  EXPECT_EQ(world.pass().size(), 1u);
+  for (const char* label : {"pool", "b", "x|b"}) {
+    JobSpec meant = spec(cpus(1));
+    meant.request.labels = {label};
+    world.submit(meant);
+    EXPECT_EQ(world.pass().size(), 1u) << label;
+  }
+  JobSpec other = spec(cpus(1));
+  other.request.labels = {"a|c", "pool"};
+  world.submit(other);
+  EXPECT_THAT(world.pass(), IsEmpty());
+}
+
+TEST(decide, a_node_runs_at_most_as_many_as_it_may) {
+  Node limited = node("a", 8);
+  limited.max_jobs = 2;
+  World world({limited});
+  world.submit(spec(cpus(1), seconds(1), 5));
+  EXPECT_EQ(world.pass().size(), 2u);
+  EXPECT_EQ(broken_invariant(world.ledger), "");
+}
+
 TEST(decide, more_jobs_than_a_snapshot_shows_are_placed_in_further_passes) {
   World world({node("a", 100)});
   for (int i = 0; i < 50; ++i) world.submit(spec(cpus(1)));

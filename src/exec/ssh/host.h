@@ -97,7 +97,8 @@ class Host {
   void take(const AgentGpuLine& line);
   void take(const AgentProbeEnd& end);
   void update_node();
-  bool read_devices(std::vector<Device>& devices, std::vector<MeasuredGpu>& gpus) const;
+  bool read_devices(std::vector<Device>& devices, std::vector<MeasuredGpu>& gpus);
+  Duration probe_pause() const;
 
   Node node_;
   const HostPlace place_;

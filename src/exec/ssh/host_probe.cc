@@ -12,6 +12,7 @@ namespace tutti {
 namespace {
 
 constexpr Duration kProbePause = seconds(5);
+constexpr Duration kClosePause = seconds(1);       // while something is run to be measured
 constexpr Duration kGpuSearchPause = seconds(60);  // where there were none
 // As much more than its cores a machine may be asked for: systems do well with a little too much.
 constexpr MilliCpu kTolerated{2000};
@@ -40,8 +41,15 @@ bool is_wanted(std::string_view list, std::uint32_t number) {
 
 }  // namespace
 
+Duration Host::probe_pause() const {
+  const bool closely = std::any_of(runs_.begin(), runs_.end(), [](const auto& one) {
+    return one.second.phase == Phase::kRunning && one.second.order.allocation.measuring;
+  });
+  return closely ? kClosePause : kProbePause;
+}
+
 void Host::measure() {
-  probe_at_ = now_ + kProbePause;
+  probe_at_ = now_ + probe_pause();
   if (!connected()) return;
   forget_now();
   asked_gpus_ = node_.remote.gpus != "none" && smi_at_ <= now_;
@@ -75,17 +83,31 @@ void Host::take(const AgentProbeEnd&) {
 }
 
 // False: what nvidia-smi wrote cannot be read; what was known stays.
-bool Host::read_devices(std::vector<Device>& devices, std::vector<MeasuredGpu>& gpus) const {
+bool Host::read_devices(std::vector<Device>& devices, std::vector<MeasuredGpu>& gpus) {
   const auto found = parse_nvidia_smi_gpus(gpu_text_);
   if (!found) return false;
   std::map<std::string, MiB> ours;
+  std::map<Run*, std::map<std::string, MiB>> by_run;
   for (const auto& [session, text] : process_text_) {
     const auto processes = parse_nvidia_smi_processes(text + "\n");
     if (!processes || processes->empty()) continue;
-    const bool known =
-        std::any_of(runs_.begin(), runs_.end(),
-                    [session = session](const auto& run) { return run.second.pid == session; });
-    if (known) ours[processes->front().gpu_uuid] += processes->front().process.memory;
+    const auto run = std::find_if(runs_.begin(), runs_.end(), [session = session](const auto& one) {
+      return one.second.phase == Phase::kRunning && one.second.pid == session;
+    });
+    if (run == runs_.end()) continue;
+    const MiB memory = processes->front().process.memory;
+    ours[processes->front().gpu_uuid] += memory;
+    by_run[&run->second][processes->front().gpu_uuid] += memory;
+  }
+  for (auto& [run, memory] : by_run) {
+    const auto most =
+        std::max_element(memory.begin(), memory.end(),
+                         [](const auto& a, const auto& b) { return a.second < b.second; });
+    ++run->use.samples;
+    run->use.peak = std::max(run->use.peak, most->second);
+    for (const SmiGpu& gpu : *found) {
+      if (gpu.reading.uuid == most->first) run->use.busy += gpu.reading.utilization.value;
+    }
   }
   for (std::uint32_t i = 0; i < found->size(); ++i) {
     if (!is_wanted(node_.remote.gpus, i)) continue;
@@ -131,7 +153,7 @@ void Host::update_node() {
   if (asked_gpus_) {
     std::vector<Device> devices;
     if (read_devices(devices, measured.gpus)) node_.devices = std::move(devices);
-    smi_at_ = now_ + (node_.devices.empty() ? kGpuSearchPause : kProbePause);
+    smi_at_ = node_.devices.empty() ? now_ + kGpuSearchPause : TimePoint();
   }
   measured_ = std::move(measured);
   reports_.emplace_back(NodeChanged{node_});

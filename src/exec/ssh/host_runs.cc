@@ -146,6 +146,7 @@ void Host::begun(Run& run, std::int64_t pid) {
   if (run.started_at) return;
   run.started_at = now_;
   run.tell_start_at = now_ + kShort;
+  if (run.order.allocation.measuring) probe_at_ = now_ + seconds(1);
 }
 
 void Host::take(const AgentEnded& message) {
@@ -254,6 +255,11 @@ Outcome Host::outcome_of(const Run& run) const {
   outcome.exit_code = run.end.status;
   outcome.cpu_time = run.end.cpu_time;
   outcome.message = run.trouble;
+  if (run.use.samples > 0) {
+    outcome.device_measured = true;
+    outcome.device_memory = run.use.peak;
+    outcome.device_share = MilliGpu(run.use.busy / run.use.samples);
+  }
   if (run.end.over_time) {
     outcome.ending = Ending::kTimeout;
   } else if (run.end.stopped && run.stop_cause != Ending::kExited) {

@@ -19,6 +19,13 @@ struct RunOutput {
   Duration pause = seconds(1);
 };
 
+// What was seen of a run on the host's GPUs.
+struct RunUse {
+  std::int64_t samples = 0;
+  MiB peak;               // of the GPU of which it had most
+  std::int64_t busy = 0;  // thousandths of that GPU, summed over the samples
+};
+
 // An attempt on a host, from the order until its end is on disk.
 struct Run {
   enum class Phase {
@@ -39,6 +46,7 @@ struct Run {
   AgentEnd end;
   RunOutput out;
   RunOutput err;
+  RunUse use;
   int tries = 0;        // of fetching results
   AttemptEnded told;    // what was reported
   bool lost = false;    // it was told to be lost, but may still run there
