@@ -469,6 +469,6 @@ def test_what_a_kind_needs_there_is_learnt(pool, make_machine, gate):
     wait_until(lambda: pool.node()["measured"]["gpus"][0]["used_mib"] == 7100, what=pool.node)
     gate.touch()
     pool.tutti.until_final(job)
-    device = pool.tutti.api.get("/v1/profiles/train")["devices"][0]
+    device = pool.tutti.api.get("/v1/profiles/train")["gpus"][0]
     assert device["type"] == "A100-80G"
     assert 7000 in device["peaks_mib"], device
