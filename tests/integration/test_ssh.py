@@ -3,10 +3,12 @@
 import os
 import re
 import subprocess
+import time
 from datetime import datetime
 
 import pytest
 
+import machines
 from waiting import wait_until
 
 
@@ -337,7 +339,8 @@ def test_a_cable_that_is_pulled_for_two_seconds_goes_unnoticed(pool, make_namesp
     job = pool.submit(f"{until(gate)}; echo fine")
     pool.tutti.until_state(job, "running")
     machine.link_down()
-    subprocess.run(["sleep", "1"], check=True)
+    pulled_at = time.monotonic()
+    wait_until(lambda: time.monotonic() > pulled_at + 2)  # a span of time is what is tried here
     machine.link_up()
     gate.touch()
     assert pool.tutti.until_final(job, 60)["state"] == "succeeded"
@@ -424,10 +427,10 @@ def test_ten_thousand_result_files_come_back(pool, make_machine, work):
     assert len(list((tree / f"results/{job}/made").iterdir())) == 10000
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="only root can mount a small disk")
 def test_a_full_disk_there_is_told(pool, make_machine, work):
     machine = make_machine()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", machine.home], check=True)
+    if not machines.succeeds("mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", machine.home):
+        pytest.skip("a small disk cannot be mounted here")
     try:
         pool.add(machine)
         tree = tree_of(work / "tree", 1, 5_000_000)

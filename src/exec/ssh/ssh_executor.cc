@@ -100,7 +100,7 @@ void SshExecutor::post(std::function<void()> work) {
 }
 
 Result<void> SshExecutor::attach(const Known& known, ReportSink& sink) {
-  sink_ = &sink;
+  if (sink_ != &sink) sink_ = &sink;  // once: the thread reads it
   Inventory inventory{.same_incarnation = true};
   for (const Node& node : known.nodes) inventory.nodes.push_back(node.id);
   for (const KnownAttempt& one : known.attempts) {
