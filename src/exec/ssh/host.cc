@@ -9,6 +9,8 @@ namespace {
 constexpr Duration kFirstPause = seconds(1);
 constexpr Duration kLongestPause = seconds(30);
 constexpr Duration kHopelessPause = seconds(60);
+// How long the list of what runs there, and every measurement, may take.
+constexpr Duration kAnswerPatience = seconds(60);
 
 TimePoint earlier(TimePoint a, TimePoint b) {
   if (!a) return b;
@@ -36,6 +38,7 @@ void Host::open() {
   listed_ = false;
   list_.clear();
   link_.open(now_);
+  answer_by_ = now_ + kAnswerPatience;
   output_.use(link_.command());
   if (link_.state() == AgentLink::State::kClosed) cut_off();
 }
@@ -97,9 +100,16 @@ TimePoint Host::tick(TimePoint now) {
       return earlier(open_at_, waiting && patience > now ? patience : TimePoint());
   }
   if (link_.state() == AgentLink::State::kOpening) return now + AgentLink::kOpenPatience;
-  if (!listed_) return now + AgentLink::kOpenPatience;
+  // The connection lives, but the shell at its end may hang, as it does when a home is gone.
+  if (answer_by_ && answer_by_ <= now) {
+    link_.give_up(node_.name + " takes orders, but does not answer: is its home reachable?");
+    cut_off();
+    return open_at_;
+  }
+  if (!listed_) return answer_by_;
   if (probe_at_ <= now) measure();
-  TimePoint due = probe_at_;
+  if (!answer_by_) answer_by_ = now + kAnswerPatience;
+  TimePoint due = earlier(probe_at_, answer_by_);
   tell_starts(due);
   for (auto& [id, run] : runs_) {
     if (run.phase != Phase::kRunning) continue;

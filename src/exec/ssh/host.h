@@ -122,6 +122,7 @@ class Host {
   TimePoint open_at_;     // when to try next
   Duration pause_;        // between tries
   TimePoint down_since_;  // when it was last seen
+  TimePoint answer_by_;   // when it is given up unless something is heard; zero: it was
   TimePoint probe_at_;
   TimePoint smi_at_;        // when to ask for GPUs next
   TimePoint output_until_;  // when the second shell is given up

@@ -76,6 +76,7 @@ void Host::take(const AgentGpuLine& line) {
 }
 
 void Host::take(const AgentProbeEnd&) {
+  answer_by_ = TimePoint();
   update_node();
   if (up_) return;
   up_ = true;
