@@ -331,5 +331,32 @@ TEST_F(SshExecutorTest, files_go_there_once_and_results_come_back_whole) {
   }
 }
 
+TEST_F(SshExecutorTest, hosts_that_want_the_same_files_at_once_all_get_all_of_them) {
+  constexpr std::uint32_t kHosts = 4;
+  SnapshotFolder snapshots(folder_ + "/home");
+  SnapshotManifest manifest;
+  for (int i = 0; i < 100; ++i) {
+    const std::string text = std::to_string(i);
+    ASSERT_TRUE(snapshots.put_blob(sha256_hex(text), text));
+    manifest.push_back({"folder" + text + "/file", 0644, sha256_hex(text), ""});
+  }
+  snapshot_ = snapshots.save(manifest).value();
+  std::vector<Node> nodes;
+  std::vector<Effect> orders;
+  for (std::uint32_t i = 0; i < kHosts; ++i) {
+    nodes.push_back(node("box" + std::to_string(i)));
+    nodes.back().id = NodeId(2 + i);
+    orders.emplace_back(order(i, "find . -type f | wc -l"));
+    std::get<StartAttempt>(orders.back()).allocation.node = NodeId(2 + i);
+  }
+  connect({.attempts = {}, .nodes = nodes});
+  for (std::uint32_t i = 0; i < kHosts; ++i) reports_.await_state(Node::State::kUp);
+  executor_->order(std::move(orders));
+  for (std::uint32_t i = 0; i < kHosts; ++i) {
+    EXPECT_TRUE(reports_.end_of({{JobId(7), i}, 1}).outcome.succeeded());
+    EXPECT_EQ(out(i), "100\n") << i;
+  }
+}
+
 }  // namespace
 }  // namespace tutti
