@@ -180,6 +180,23 @@ TEST_F(SshExecutorTest, a_host_is_measured_and_then_up) {
   EXPECT_FALSE(executor_->latest(NodeId(3)).has_value());
 }
 
+TEST_F(SshExecutorTest, gpus_are_known_to_every_measurement) {
+  write(folder_ + "/bin/nvidia-smi",
+        "#!/bin/sh\ncase $1 in *query-gpu*)\n"
+        "echo '0, GPU-a, NVIDIA RTX, 00000000:07:00.0, 6000, 69, 0, 0, 40' ;; esac\n");
+  chmod((folder_ + "/bin/nvidia-smi").c_str(), 0755);
+  connect({.attempts = {}, .nodes = {node()}});
+  EXPECT_EQ(reports_.await<NodeChanged>().node.devices.size(), 1u);
+  reports_.await_state(Node::State::kUp);
+  // Sooner than nvidia-smi is asked again.
+  const TimePoint first = executor_->latest(NodeId(2))->at;
+  executor_->measure_now(NodeId(2));
+  for (int i = 0; i < 3 && executor_->latest(NodeId(2))->at == first; ++i)
+    reports_.await<NodeChanged>();
+  EXPECT_NE(executor_->latest(NodeId(2))->at, first);
+  EXPECT_EQ(executor_->latest(NodeId(2))->gpus.size(), 1u);
+}
+
 TEST_F(SshExecutorTest, an_attempt_starts_and_ends_and_its_output_is_here) {
   connect();
   const AttemptEnded ended = run(0, "echo hello; echo 'a b' >&2; exit 3");
