@@ -15,7 +15,7 @@ PYTHON := $(firstword $(wildcard /usr/bin/python3) python3)
 
 export JOBS FUZZ_SECONDS PYTHON
 
-.PHONY: help release demo test test-unit test-integration test-asan test-tsan test-fuzz \
+.PHONY: help release demo demo-ssh test test-unit test-integration test-asan test-tsan test-fuzz \
         bench lint docs install uninstall clean
 .NOTPARALLEL:
 
@@ -29,23 +29,27 @@ release:  ## build build/release/tutti
 demo: release  ## a private daemon, a batch, a chain, an array, a retry; under a minute
 	@tools/demo $(TUTTI)
 
+demo-ssh: release  ## two throw-away SSH servers, jobs and batches there, one cut off; ten seconds
+	@tools/install-packages ssh
+	@tools/demo-ssh $(TUTTI)
+
 test: test-unit test-integration test-asan test-tsan test-fuzz  ## every test, also under sanitizers
 	@tools/run-tests summary
 
 test-unit:  ## unit tests (preset dev)
-	@tools/install-packages build test
+	@tools/install-packages build test ssh
 	@tools/run-tests unit
 
 test-integration:  ## a real daemon, every verb (preset release)
-	@tools/install-packages build test
+	@tools/install-packages build test ssh
 	@tools/run-tests integration
 
 test-asan:  ## unit and integration tests with address and undefined-behaviour sanitizers
-	@tools/install-packages build test
+	@tools/install-packages build test ssh
 	@tools/run-tests asan-ubsan
 
 test-tsan:  ## unit and integration tests with the thread sanitizer
-	@tools/install-packages build test
+	@tools/install-packages build test ssh
 	@tools/run-tests tsan
 
 test-fuzz:  ## FUZZ_SECONDS (60) of fuzzing, shared by all targets

@@ -2,8 +2,10 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <optional>
 
@@ -22,6 +24,15 @@ bool looks_like_file(const std::string& word) {
   return word.ends_with(".yaml") || word.ends_with(".yml") || word.find('/') != std::string::npos;
 }
 
+// A file may be called what a node may not.
+std::string node_name(std::string name) {
+  std::replace_if(
+      name.begin(), name.end(),
+      [](unsigned char c) { return c <= ' ' || c == 0x7f || std::strchr(",|/%", c) != nullptr; },
+      '-');
+  return name;
+}
+
 bool is_file(const std::string& path) {
   std::error_code failure;
   return fs::is_regular_file(path, failure);
@@ -34,7 +45,7 @@ Result<NamedMachine> machine_in(const std::string& word, const std::string& path
   const auto file = parse_machine_file(*text, path);
   if (!file) return file.error();
   NamedMachine machine{
-      word, fs::path(path).stem().string(), format_machine_address(file->address), {}};
+      word, node_name(fs::path(path).stem().string()), format_machine_address(file->address), {}};
   if (file->key_path.empty()) return machine;
   auto key = key_file(file->key_path, home);
   if (!key) return Error{key.error().code, path + ": " + key.error().message};

@@ -59,6 +59,12 @@ TEST_F(MachinesTest, a_file_is_looked_up_as_given_then_with_yaml_then_in_the_hom
   EXPECT_EQ(one("m").name, "m");
 }
 
+TEST_F(MachinesTest, a_file_may_have_a_name_that_no_node_has) {
+  write("here/my 100% box, new.yaml", "ip: there\n");
+  EXPECT_EQ(one("my 100% box, new.yaml").name, "my-100--box--new");
+  EXPECT_EQ(one("my 100% box, new.yaml").given, "my 100% box, new.yaml");
+}
+
 TEST_F(MachinesTest, the_home_and_the_current_folder_are_put_before_keys) {
   write("here/a.yaml", "ip: box\nssh_key_path: ~/.ssh/id\n");
   EXPECT_EQ(one("a").key, home_ + "/.ssh/id");

@@ -27,7 +27,8 @@ namespace {
 namespace json = boost::json;
 namespace fs = std::filesystem;
 
-// A file that changes while it is read has another hash when it is sent; then all is listed again.
+// Files that change meanwhile are sent as they are then, and named anew; one round more does it,
+// unless a file is too large to be sent.
 constexpr int kRounds = 5;
 // Below it a copy of the daemon's is not cheaper than sending.
 constexpr std::uintmax_t kCopiedFrom = 256 * 1024;
@@ -53,6 +54,19 @@ Result<std::string> read_whole(const std::string& path) {
   }
 }
 
+std::string hex_of(const unsigned char* bytes, unsigned int size) {
+  std::string hex;
+  for (unsigned int i = 0; i < size; ++i) hex += fmt::format("{:02x}", bytes[i]);
+  return hex;
+}
+
+std::string sha256_of(std::string_view content) {
+  unsigned char digest[EVP_MAX_MD_SIZE];
+  unsigned int size = 0;
+  EVP_Digest(content.data(), content.size(), digest, &size, EVP_sha256(), nullptr);
+  return hex_of(digest, size);
+}
+
 Result<std::string> sha256_of_file(const std::string& path) {
   UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (!fd) return io_error("snapshot: cannot read " + path, errno);
@@ -72,9 +86,7 @@ Result<std::string> sha256_of_file(const std::string& path) {
   unsigned char digest[EVP_MAX_MD_SIZE];
   unsigned int size = 0;
   EVP_DigestFinal_ex(context.get(), digest, &size);
-  std::string hex;
-  for (unsigned int i = 0; i < size; ++i) hex += fmt::format("{:02x}", digest[i]);
-  return hex;
+  return hex_of(digest, size);
 }
 
 std::int64_t now_ns() {
@@ -122,6 +134,8 @@ class Walk {
       if (fs::is_regular_file(here / name, failure)) rules_.add(slurp(here / name), folder);
     }
     fs::directory_iterator at(here, failure);
+    // One that was removed since it was seen; the top must be there.
+    if (failure == std::errc::no_such_file_or_directory && !folder.empty()) return {};
     if (failure) return io_error("snapshot: cannot read " + here.string(), failure.value());
     for (; at != fs::directory_iterator(); at.increment(failure)) {
       if (auto done = take(*at, folder); !done) return done;
@@ -142,6 +156,7 @@ class Walk {
     if (fs::is_directory(status)) return visit(path);
     if (fs::is_symlink(status)) {
       const auto target = fs::read_symlink(entry.path(), failure);
+      if (failure == std::errc::no_such_file_or_directory) return {};
       if (failure) return io_error("snapshot: cannot read the link " + path, failure.value());
       files_.push_back({path, target.string(), 0, {}});
     } else if (fs::is_regular_file(status)) {
@@ -181,28 +196,43 @@ std::string manifest_of(const std::vector<SnapshotFile>& files) {
   return json::serialize(json::object{{"files", std::move(list)}});
 }
 
-// A large file is not sent: a daemon on this machine copies it, in pieces, and checks the digest.
-// One elsewhere does not find it, or finds other content.
-Result<void> send_one(Client& client, const std::string& hash, const std::string& path) {
+bool is_gone(const std::string& path) {
+  std::error_code failure;
+  return !fs::exists(fs::symlink_status(path, failure));
+}
+
+// Sends a file's content as it is now and keeps its digest. A large file is not sent: a daemon on
+// this machine copies it, in pieces, and checks the digest. One elsewhere does not find it, or
+// finds other content.
+Result<void> send_one(Client& client, SnapshotFile& file, const std::string& path) {
   std::error_code failure;
   const auto size = fs::file_size(path, failure);
   if (!failure && size >= kCopiedFrom) {
     const json::object body{{"path", text_to_json(path)}};
-    auto copied = client.request("POST", "/v1/blobs/" + hash, json::serialize(body));
+    auto copied = client.request("POST", "/v1/blobs/" + file.sha256, json::serialize(body));
     if (copied) return {};
-    if (size > kLargestSent) return copied.error();
+    if (size > kLargestSent) {
+      if (copied.error().code != ErrorCode::kInvalidInput) return copied.error();
+      auto hash = sha256_of_file(path);
+      if (!hash) return hash.error();
+      file.sha256 = *std::move(hash);
+      return {};
+    }
   }
   auto content = read_whole(path);
   if (!content) return content.error();
-  return client.upload("/v1/blobs/" + hash, *content);
+  file.sha256 = sha256_of(*content);
+  return client.upload("/v1/blobs/" + file.sha256, *content);
 }
 
+// Content that is missing is that of any file which still has it. Files that changed get their new
+// digest, those that are gone are left out.
 Result<void> send_missing(Client& client, const std::string& folder,
-                          const std::vector<SnapshotFile>& files, const json::array& missing,
+                          std::vector<SnapshotFile>& files, const json::array& missing,
                           const std::function<void(std::size_t, std::size_t)>& step) {
-  std::map<std::string, std::string> by_hash;
-  for (const SnapshotFile& file : files) {
-    if (file.link.empty()) by_hash.emplace(file.sha256, file.path);
+  std::map<std::string, std::vector<SnapshotFile*>> by_hash;
+  for (SnapshotFile& file : files) {
+    if (file.link.empty()) by_hash[file.sha256].push_back(&file);
   }
   std::size_t done = 0;
   for (const json::value& element : missing) {
@@ -211,11 +241,17 @@ Result<void> send_missing(Client& client, const std::string& folder,
     if (found == by_hash.end()) {
       return Error{ErrorCode::kInternal, "snapshot: the daemon asks for content never named"};
     }
-    auto sent = send_one(client, hash, folder + "/" + found->second);
-    // The file changed since it was hashed: the next round names its new content.
-    if (!sent && sent.error().code != ErrorCode::kInvalidInput) return sent;
+    for (SnapshotFile* file : found->second) {
+      const std::string path = folder + "/" + file->path;
+      if (auto sent = send_one(client, *file, path); !sent) {
+        if (!is_gone(path)) return sent;
+        file->sha256.clear();
+      }
+      if (file->sha256 == hash) break;
+    }
     step(++done, missing.size());
   }
+  std::erase_if(files, [](const SnapshotFile& f) { return f.link.empty() && f.sha256.empty(); });
   return {};
 }
 
@@ -231,32 +267,31 @@ Result<std::vector<SnapshotFile>> list_snapshot(
   for (SnapshotFile& file : *files) {
     if (file.link.empty()) {
       auto hash = known_digest(folder + "/" + file.path, cache);
-      if (!hash) return hash.error();
-      file.sha256 = *hash;
+      // What is removed meanwhile is not there.
+      if (!hash && !is_gone(folder + "/" + file.path)) return hash.error();
+      file.sha256 = hash ? *hash : "";
     }
     if (++done % 64 == 0) step(done, files->size());
   }
   cache.save();
+  std::erase_if(*files, [](const SnapshotFile& f) { return f.link.empty() && f.sha256.empty(); });
   return files;
 }
 
 Result<std::string> take_snapshot(Client& client, const std::string& folder,
                                   const std::function<void(std::size_t, std::size_t)>& step,
                                   const SnapshotChoice& choice) {
+  auto files = list_snapshot(folder, step, choice);
+  if (!files) return files.error();
   for (int round = 0; round < kRounds; ++round) {
-    auto files = list_snapshot(folder, step, choice);
-    if (!files) return files.error();
-    const std::string manifest = manifest_of(*files);
-    for (int send = 0; send < 2; ++send) {
-      auto answer = client.request("POST", "/v1/snapshots", manifest);
-      if (!answer) return answer.error();
-      const auto* missing = answer->as_object().if_contains("missing");
-      if (missing == nullptr || !missing->is_array() || missing->as_array().empty()) {
-        return text_at(*answer, "digest");
-      }
-      auto sent = send_missing(client, folder, *files, missing->as_array(), step);
-      if (!sent) return sent.error();
+    auto answer = client.request("POST", "/v1/snapshots", manifest_of(*files));
+    if (!answer) return answer.error();
+    const auto* missing = answer->as_object().if_contains("missing");
+    if (missing == nullptr || !missing->is_array() || missing->as_array().empty()) {
+      return text_at(*answer, "digest");
     }
+    auto sent = send_missing(client, folder, *files, missing->as_array(), step);
+    if (!sent) return sent.error();
   }
   return Error{ErrorCode::kConflict,
                "snapshot: files in " + folder + " keep changing; try again when they are at rest"};

@@ -7,6 +7,7 @@
 #include <boost/json.hpp>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
 
 #include "client/digest_cache.h"
@@ -47,7 +48,8 @@ class BlobClient : public Client {
     }
     EXPECT_EQ(target, "/v1/snapshots");
     ++manifests;
-    const auto manifest = boost::json::parse({body.data(), body.size()});
+    manifest = boost::json::parse({body.data(), body.size()});
+    if (meanwhile) meanwhile();
     boost::json::array missing;
     for (const auto& file : manifest.at("files").as_array()) {
       const auto* hash = file.as_object().if_contains("sha256");
@@ -65,7 +67,9 @@ class BlobClient : public Client {
 
   std::map<std::string, std::string> blobs;
   int manifests = 0;
-  bool here = true;  // whether it sees the same files
+  boost::json::value manifest;      // the last
+  std::function<void()> meanwhile;  // between that and the sending of content
+  bool here = true;                 // whether it sees the same files
   std::vector<std::string> copied;
 };
 
@@ -115,6 +119,24 @@ TEST_F(SnapshotTest, a_large_file_is_copied_by_a_daemon_that_finds_it_and_sent_t
   far.here = false;
   EXPECT_EQ(take_snapshot(far, folder_, kQuiet).value(), "d1");
   EXPECT_EQ(far.blobs.begin()->second, large);
+}
+
+TEST_F(SnapshotTest, what_changes_meanwhile_is_taken_as_it_is_when_it_is_sent) {
+  for (const char* name : {"first", "gone", "same"}) write(name, "old");
+  BlobClient client;
+  client.meanwhile = [&] {
+    write("first", "new " + std::to_string(client.manifests));
+    fs::remove(fs::path(folder_) / "gone");
+  };
+  EXPECT_EQ(take_snapshot(client, folder_, kQuiet).value(), "d1");
+  EXPECT_EQ(client.manifests, 2);
+  const auto& files = client.manifest.at("files").as_array();
+  ASSERT_EQ(files.size(), 2u);
+  const auto content = [&](std::size_t i) {
+    return client.blobs.at(std::string(files[i].at("sha256").as_string()));
+  };
+  EXPECT_EQ(content(0), "new 1");
+  EXPECT_EQ(content(1), "old");
 }
 
 TEST_F(SnapshotTest, a_part_of_the_folder_can_be_chosen) {

@@ -313,6 +313,19 @@ std::string lacking_devices(const std::vector<Node>& nodes, const DeviceRequest&
   return {};
 }
 
+// The first label that no node has, as users write alternatives; empty: each is had by some node.
+std::string unknown_label(const std::vector<Node>& nodes, const Request& request) {
+  for (const std::string& label : request.labels) {
+    const bool known = std::any_of(nodes.begin(), nodes.end(),
+                                   [&](const Node& node) { return has_label(node, label); });
+    if (known) continue;
+    std::string text = label;
+    std::replace(text.begin(), text.end(), '|', ',');
+    return text;
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string impossible(const Ledger& ledger, const Request& request) {
@@ -320,6 +333,12 @@ std::string impossible(const Ledger& ledger, const Request& request) {
   if (nodes.empty()) return {};
   for (const Node& node : nodes) {
     if (could_ever_fit(node, request)) return {};
+  }
+  if (const std::string label = unknown_label(nodes, request); !label.empty()) {
+    return fmt::format(
+        "no node is called '{}' or has it as a label; see 'tutti nodes', or add one with 'tutti "
+        "nodes add'",
+        label);
   }
   MilliCpu cpus;
   MiB memory;

@@ -245,6 +245,15 @@ TEST(impossible, it_names_what_is_too_large) {
   EXPECT_THAT(impossible(world.ledger, both), HasSubstr("this combination"));
 }
 
+TEST(impossible, a_label_that_no_node_has_is_named) {
+  World world({node("a", 4)});
+  Request request = cpus(1);
+  request.labels = {"a", "box1|box2"};
+  EXPECT_THAT(impossible(world.ledger, request), HasSubstr("no node is called 'box1,box2'"));
+  request.labels = {"a"};
+  EXPECT_EQ(impossible(world.ledger, request), "");
+}
+
 TEST(impossible, without_nodes_nothing_is_known_to_be_impossible) {
   EXPECT_EQ(impossible(Ledger(), cpus(1000)), "");
 }

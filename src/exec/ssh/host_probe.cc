@@ -151,9 +151,15 @@ void Host::update_node() {
   const std::int64_t foreign = in_steps(used.value, kMemoryStep);
   if (std::llabs(foreign - node_.foreign_memory.value) > kMemoryStep || foreign == 0)
     node_.foreign_memory = MiB(foreign);
+  // They are not asked for every time.
+  if (measured_) measured.gpus = measured_->gpus;
   if (asked_gpus_) {
     std::vector<Device> devices;
-    if (read_devices(devices, measured.gpus)) node_.devices = std::move(devices);
+    std::vector<MeasuredGpu> gpus;
+    if (read_devices(devices, gpus)) {
+      node_.devices = std::move(devices);
+      measured.gpus = std::move(gpus);
+    }
     smi_at_ = node_.devices.empty() ? now_ + kGpuSearchPause : TimePoint();
   }
   measured_ = std::move(measured);

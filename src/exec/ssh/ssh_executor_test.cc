@@ -180,6 +180,23 @@ TEST_F(SshExecutorTest, a_host_is_measured_and_then_up) {
   EXPECT_FALSE(executor_->latest(NodeId(3)).has_value());
 }
 
+TEST_F(SshExecutorTest, gpus_are_known_to_every_measurement) {
+  write(folder_ + "/bin/nvidia-smi",
+        "#!/bin/sh\ncase $1 in *query-gpu*)\n"
+        "echo '0, GPU-a, NVIDIA RTX, 00000000:07:00.0, 6000, 69, 0, 0, 40' ;; esac\n");
+  chmod((folder_ + "/bin/nvidia-smi").c_str(), 0755);
+  connect({.attempts = {}, .nodes = {node()}});
+  EXPECT_EQ(reports_.await<NodeChanged>().node.devices.size(), 1u);
+  reports_.await_state(Node::State::kUp);
+  // Sooner than nvidia-smi is asked again.
+  const TimePoint first = executor_->latest(NodeId(2))->at;
+  executor_->measure_now(NodeId(2));
+  for (int i = 0; i < 3 && executor_->latest(NodeId(2))->at == first; ++i)
+    reports_.await<NodeChanged>();
+  EXPECT_NE(executor_->latest(NodeId(2))->at, first);
+  EXPECT_EQ(executor_->latest(NodeId(2))->gpus.size(), 1u);
+}
+
 TEST_F(SshExecutorTest, an_attempt_starts_and_ends_and_its_output_is_here) {
   connect();
   const AttemptEnded ended = run(0, "echo hello; echo 'a b' >&2; exit 3");
@@ -328,6 +345,33 @@ TEST_F(SshExecutorTest, files_go_there_once_and_results_come_back_whole) {
     EXPECT_EQ(out(i), text);
     EXPECT_EQ(text_of(wanted.launch.result_folder + "/new file"), "made\n");
     EXPECT_EQ(text_of(wanted.launch.result_folder + "/a b/data.txt"), text);
+  }
+}
+
+TEST_F(SshExecutorTest, hosts_that_want_the_same_files_at_once_all_get_all_of_them) {
+  constexpr std::uint32_t kHosts = 4;
+  SnapshotFolder snapshots(folder_ + "/home");
+  SnapshotManifest manifest;
+  for (int i = 0; i < 100; ++i) {
+    const std::string text = std::to_string(i);
+    ASSERT_TRUE(snapshots.put_blob(sha256_hex(text), text));
+    manifest.push_back({"folder" + text + "/file", 0644, sha256_hex(text), ""});
+  }
+  snapshot_ = snapshots.save(manifest).value();
+  std::vector<Node> nodes;
+  std::vector<Effect> orders;
+  for (std::uint32_t i = 0; i < kHosts; ++i) {
+    nodes.push_back(node("box" + std::to_string(i)));
+    nodes.back().id = NodeId(2 + i);
+    orders.emplace_back(order(i, "find . -type f | wc -l"));
+    std::get<StartAttempt>(orders.back()).allocation.node = NodeId(2 + i);
+  }
+  connect({.attempts = {}, .nodes = nodes});
+  for (std::uint32_t i = 0; i < kHosts; ++i) reports_.await_state(Node::State::kUp);
+  executor_->order(std::move(orders));
+  for (std::uint32_t i = 0; i < kHosts; ++i) {
+    EXPECT_TRUE(reports_.end_of({{JobId(7), i}, 1}).outcome.succeeded());
+    EXPECT_EQ(out(i), "100\n") << i;
   }
 }
 

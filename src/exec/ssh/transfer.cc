@@ -192,8 +192,12 @@ Result<void> Transfers::pipeline(const std::vector<std::vector<std::string>>& pr
 Result<void> Transfers::stage_now(const Staging& staging) {
   const std::string folder = staging.home + "/stage/" + staging.digest;
   if (Result<void> made = make_folders(staging.home + "/stage"); !made) return made;
-  const SnapshotFolder snapshots(staging.home);
-  if (Result<void> made = snapshots.materialise(staging.digest, folder); !made) return made;
+  {
+    // Several hosts may want the same folder, which is made once.
+    const std::lock_guard lock(staging_);
+    const SnapshotFolder snapshots(staging.home);
+    if (Result<void> made = snapshots.materialise(staging.digest, folder); !made) return made;
+  }
   const std::string there = staging.root + "/files/" + staging.digest;
   const std::string fresh = shell_quoted(there + ".new-" + random_word());
   const std::string final = shell_quoted(there);

@@ -55,7 +55,8 @@ class Transfers {
   // Runs programs with each one's output going to the next one's input.
   Result<void> pipeline(const std::vector<std::vector<std::string>>& programs);
 
-  std::mutex mutex_;
+  std::mutex staging_;  // held while a folder is made from a snapshot
+  std::mutex mutex_;    // guards what follows
   std::condition_variable changed_;
   std::deque<std::function<void()>> wanted_;
   std::set<pid_t> children_;
