@@ -475,3 +475,26 @@ def test_what_a_kind_needs_there_is_learnt(pool, make_machine, gate):
     device = pool.tutti.api.get("/v1/profiles/train")["gpus"][0]
     assert device["type"] == "A100-80G"
     assert 7000 in device["peaks_mib"], device
+
+
+ROCM_SMI = r"""
+case "$*" in
+  *--json*)
+    printf '{"card0": {"GPU ID": "0x740f", "Unique ID": "0x1a2b", "Card Series": "AMD Instinct MI210", '
+    printf '"PCI Bus": "0000:C3:00.0", "VRAM Total Memory (B)": "68702699520", '
+    printf '"VRAM Total Used Memory (B)": "1073741824", "GPU use (%%)": "37"}}\n' ;;
+  *)
+    printf 'KFD process information:\nPID    \tPROCESS NAME\tGPU(s)\tVRAM USED\tSDMA USED\tCU OCCUPANCY\t\n'
+    printf 'PID 71 is using 0 DRM device(s)\n' ;;
+esac
+"""
+
+
+def test_gpus_of_the_other_vendor_are_found(pool, make_machine):
+    machine = make_machine()
+    machine.add_program("rocm-smi", ROCM_SMI)
+    pool.add(machine)
+    (device,) = pool.node()["devices"]
+    assert device["type"].startswith("MI210")
+    job = pool.run("echo $ROCR_VISIBLE_DEVICES $HIP_VISIBLE_DEVICES", "-g", "1", "--gpu-mem", "8G")
+    assert pool.output(job) == f"{device['uuid']} 0\n"

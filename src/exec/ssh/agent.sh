@@ -518,12 +518,37 @@ tutti_probe() {
   fi
 } 2>/dev/null
 
+# The other vendor's tool. Its list of cards may be one long line. $1: how nvidia-smi ended.
+tutti_rocm() {
+  tutti_gpus=$(rocm-smi --showid --showuniqueid --showproductname --showbus --showmeminfo vram --showuse --json 8>&- | fold -b -w 2000)
+  case $tutti_gpus in
+    *"{"*) ;;
+    *)
+      tutti_say "G none $1"
+      tutti_say S
+      return
+      ;;
+  esac
+  tutti_apps=$(rocm-smi --showpids --showpidgpus 8>&-)
+  set -f
+  IFS='
+'
+  for tutti_x in $tutti_gpus; do tutti_say "G card $tutti_x"; done
+  for tutti_x in $tutti_apps; do
+    tutti_session=0
+    tutti_u=${tutti_x%%[!0-9]*}
+    IFS=' '
+    if [ -n "$tutti_u" ]; then tutti_stat "$tutti_u"; fi
+    tutti_say "G kfd $tutti_session $tutti_x"
+  done
+  tutti_say S
+}
+
 tutti_smi() {
   tutti_gpus=$(nvidia-smi --query-gpu=index,uuid,name,pci.bus_id,memory.total,memory.used,utilization.gpu,ecc.errors.uncorrected.volatile.total,temperature.gpu --format=csv,noheader,nounits 8>&-) &&
     tutti_apps=$(nvidia-smi --query-compute-apps=pid,gpu_uuid,used_memory --format=csv,noheader,nounits 8>&-) ||
     {
-      tutti_say "G none $?"
-      tutti_say S
+      tutti_rocm $?
       return
     }
   set -f

@@ -12,6 +12,7 @@
 #include "exec/ssh/output_shell.h"
 #include "exec/ssh/run.h"
 #include "exec/ssh/transfer.h"
+#include "telemetry/gpu_source.h"
 
 namespace tutti {
 
@@ -98,6 +99,9 @@ class Host {
   void take(const AgentProbeEnd& end);
   void update_node();
   bool read_devices(std::vector<Device>& devices, std::vector<MeasuredGpu>& gpus);
+  Result<std::vector<GpuReading>> gpu_readings() const;
+  std::vector<MiB> note_use(const std::vector<GpuReading>& readings);
+  Run* run_of(std::int64_t pid);
   Duration probe_pause() const;
 
   Node node_;
@@ -128,7 +132,9 @@ class Host {
   TimePoint output_until_;  // when the second shell is given up
   AgentLoad load_;
   std::string gpu_text_;
-  std::vector<std::pair<std::int64_t, std::string>> process_text_;
+  std::string card_text_;
+  std::string process_text_;
+  std::map<std::int64_t, std::int64_t> sessions_;  // of processes on GPUs, by pid
   bool asked_gpus_ = false;
   bool has_gpus_ = false;
   std::optional<NodeMeasurement> measured_;

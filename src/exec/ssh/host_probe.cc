@@ -5,6 +5,7 @@
 
 #include "exec/ssh/host.h"
 #include "telemetry/nvidia_smi_text.h"
+#include "telemetry/rocm_smi_text.h"
 
 // The part of Host that measures.
 
@@ -54,7 +55,9 @@ void Host::measure() {
   forget_now();
   asked_gpus_ = node_.remote.gpus != "none" && smi_at_ <= now_;
   gpu_text_.clear();
+  card_text_.clear();
   process_text_.clear();
+  sessions_.clear();
   link_.call("tutti_probe", {asked_gpus_ ? "1" : "0"});
 }
 
@@ -63,14 +66,20 @@ void Host::take(const AgentLoad& load) {
 }
 
 void Host::take(const AgentGpuLine& line) {
+  using Kind = AgentGpuLine::Kind;
   switch (line.kind) {
-    case AgentGpuLine::Kind::kGpu:
+    case Kind::kGpu:
       gpu_text_ += line.text + "\n";
       return;
-    case AgentGpuLine::Kind::kProcess:
-      process_text_.emplace_back(line.session, line.text);
+    case Kind::kCard:  // a piece of a text that may be one long line
+      card_text_ += line.text;
       return;
-    case AgentGpuLine::Kind::kNone:
+    case Kind::kProcess:
+    case Kind::kCardProcess:
+      process_text_ += line.text + "\n";
+      if (line.session > 0) sessions_[std::strtoll(line.text.c_str(), nullptr, 10)] = line.session;
+      return;
+    case Kind::kNone:
       return;
   }
 }
@@ -83,36 +92,75 @@ void Host::take(const AgentProbeEnd&) {
   tell_state();
 }
 
-// False: what nvidia-smi wrote cannot be read; what was known stays.
-bool Host::read_devices(std::vector<Device>& devices, std::vector<MeasuredGpu>& gpus) {
-  const auto found = parse_nvidia_smi_gpus(gpu_text_);
-  if (!found) return false;
-  std::map<std::string, MiB> ours;
-  std::map<Run*, std::map<std::string, MiB>> by_run;
-  for (const auto& [session, text] : process_text_) {
-    const auto processes = parse_nvidia_smi_processes(text + "\n");
-    if (!processes || processes->empty()) continue;
-    const auto run = std::find_if(runs_.begin(), runs_.end(), [session = session](const auto& one) {
-      return one.second.phase == Phase::kRunning && one.second.pid == session;
-    });
-    if (run == runs_.end()) continue;
-    const MiB memory = processes->front().process.memory;
-    ours[processes->front().gpu_uuid] += memory;
-    by_run[&run->second][processes->front().gpu_uuid] += memory;
+Result<std::vector<GpuReading>> Host::gpu_readings() const {
+  std::vector<GpuReading> readings;
+  if (!card_text_.empty()) {
+    auto cards = parse_rocm_smi_cards(card_text_);
+    if (!cards) return cards.error();
+    const auto processes = parse_rocm_smi_processes(process_text_);
+    if (!processes) return processes.error();
+    add_processes(*cards, *processes);
+    for (RocmSmiCard& card : *cards) readings.push_back(std::move(card.reading));
+    return readings;
   }
-  for (auto& [run, memory] : by_run) {
-    const auto most =
-        std::max_element(memory.begin(), memory.end(),
-                         [](const auto& a, const auto& b) { return a.second < b.second; });
-    ++run->use.samples;
-    run->use.peak = std::max(run->use.peak, most->second);
-    for (const SmiGpu& gpu : *found) {
-      if (gpu.reading.uuid == most->first) run->use.busy += gpu.reading.utilization.value;
+  auto gpus = parse_nvidia_smi_gpus(gpu_text_);
+  if (!gpus) return gpus.error();
+  const auto processes = parse_nvidia_smi_processes(process_text_);
+  if (!processes) return processes.error();
+  for (SmiGpu& gpu : *gpus) {
+    for (const SmiProcess& one : *processes) {
+      if (one.gpu_uuid == gpu.reading.uuid) gpu.reading.processes.push_back(one.process);
+    }
+    readings.push_back(std::move(gpu.reading));
+  }
+  return readings;
+}
+
+Run* Host::run_of(std::int64_t pid) {
+  const auto session = sessions_.find(pid);
+  if (session == sessions_.end()) return nullptr;
+  const auto found = std::find_if(runs_.begin(), runs_.end(), [&](const auto& one) {
+    return one.second.phase == Phase::kRunning && one.second.pid == session->second;
+  });
+  return found == runs_.end() ? nullptr : &found->second;
+}
+
+// Adds what each run has on the GPUs to what was seen of it. Returns the memory of all, by GPU.
+std::vector<MiB> Host::note_use(const std::vector<GpuReading>& readings) {
+  std::vector<MiB> ours(readings.size());
+  struct Most {
+    MiB memory;
+    MilliGpu busy;
+  };
+  std::map<Run*, Most> by_run;
+  for (std::size_t i = 0; i < readings.size(); ++i) {
+    std::map<Run*, MiB> here;
+    for (const GpuProcess& process : readings[i].processes) {
+      Run* const run = process.memory.value >= 0 ? run_of(process.pid) : nullptr;
+      if (run != nullptr) here[run] += process.memory;
+    }
+    for (const auto& [run, memory] : here) {
+      ours[i] += memory;
+      Most& most = by_run[run];
+      if (memory >= most.memory) most = {memory, readings[i].utilization};
     }
   }
+  for (const auto& [run, most] : by_run) {
+    ++run->use.samples;
+    run->use.peak = std::max(run->use.peak, most.memory);
+    run->use.busy += most.busy.value;
+  }
+  return ours;
+}
+
+// False: what the vendor's tool wrote cannot be read; what was known stays.
+bool Host::read_devices(std::vector<Device>& devices, std::vector<MeasuredGpu>& gpus) {
+  const auto found = gpu_readings();
+  if (!found) return false;
+  const std::vector<MiB> ours = note_use(*found);
   for (std::uint32_t i = 0; i < found->size(); ++i) {
     if (!is_wanted(node_.remote.gpus, i)) continue;
-    const GpuReading& reading = (*found)[i].reading;
+    const GpuReading& reading = (*found)[i];
     Device device;
     device.id = DeviceId(static_cast<std::uint32_t>(devices.size()));
     device.type = reading.type;
@@ -121,8 +169,8 @@ bool Host::read_devices(std::vector<Device>& devices, std::vector<MeasuredGpu>& 
     device.memory = reading.memory;
     device.healthy = reading.trouble.empty();
     device.trouble = reading.trouble;
-    const MiB own = ours[reading.uuid];
-    device.foreign = MiB(in_steps(reading.used.value - own.value, kDeviceStep));
+    device.amd = reading.amd;
+    device.foreign = MiB(in_steps(reading.used.value - ours[i].value, kDeviceStep));
     gpus.push_back({device.id, reading.memory, reading.used, reading.utilization});
     devices.push_back(std::move(device));
   }

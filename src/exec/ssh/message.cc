@@ -141,8 +141,11 @@ AgentGpuLine read_gpu_line(Words& words) {
   if (kind == "gpu") {
     line.kind = AgentGpuLine::Kind::kGpu;
     line.text = words.rest();
-  } else if (kind == "app") {
-    line.kind = AgentGpuLine::Kind::kProcess;
+  } else if (kind == "card") {
+    line.kind = AgentGpuLine::Kind::kCard;
+    line.text = words.rest();
+  } else if (kind == "app" || kind == "kfd") {
+    line.kind = kind == "app" ? AgentGpuLine::Kind::kProcess : AgentGpuLine::Kind::kCardProcess;
     line.session = words.number<std::int64_t>();
     line.text = words.rest();
   } else if (kind == "none") {

@@ -57,11 +57,12 @@ struct AgentLoad {
   MiB memory;
   MiB available;
 };
-// A line of nvidia-smi's list of GPUs or of processes, or why there is none.
+// A line of nvidia-smi's list of GPUs or of processes, a piece of rocm-smi's list of cards, a line
+// of its list of processes, or why there is none.
 struct AgentGpuLine {
-  enum class Kind { kGpu, kProcess, kNone };
+  enum class Kind { kGpu, kProcess, kCard, kCardProcess, kNone };
   Kind kind = Kind::kNone;
-  std::int64_t session = 0;  // of a process
+  std::int64_t session = 0;  // of a process, if the line tells of one
   int status = 0;            // of kNone: nvidia-smi's exit status
   std::string text;
 };
