@@ -87,7 +87,7 @@ def stages(make_home, row):
                 home.run("execute_batch", "batch.sh", "--no-gpu-required", "--machines", "m1", "m2",
                          cwd=project)
                 took = time.perf_counter() - began
-        row("the seed's four lines on two machines over SSH, cold, files both ways",
+        row("four lines with `execute_batch` on two machines over SSH, cold, files both ways",
             f"{took / cold:.1f} × one cold `ssh host true` ({took:.2f} s)", "≤ 5 ×", took <= 5 * cold)
 
     def jobs(quick):

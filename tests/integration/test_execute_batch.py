@@ -22,7 +22,7 @@ bash examples/local.sh && echo "local files are copied"
 
 @pytest.fixture
 def boxes(tutti, home, work, make_machine):
-    """Two machines with a machine file each, and the seed's batch."""
+    """Two machines with a machine file each, and a batch."""
     made = [make_machine(name=name) for name in ("m1", "m2")]
     config = home / "ssh_config"
     config.write_text("".join(one.ssh_config() for one in made))
