@@ -105,9 +105,9 @@ class ConversationTest : public testing::Test {
     return all;
   }
 
+  std::deque<std::function<void()>> later;  // outlives the world, whose end posts to it
   FakeWorld world;
   const Services services = world.services();
-  std::deque<std::function<void()>> later;
   Wire wire;
   Bell patience;
   Bell poll;
@@ -180,7 +180,7 @@ TEST_F(ConversationTest, a_stream_ends_when_its_client_hangs_up) {
 }
 
 // A lease is held on the connection, and what is sent behind it is carried out meanwhile.
-class SessionWithLeaseTest : public ConversationTest, private ReportSink {
+class ConversationWithLeaseTest : public ConversationTest, private ReportSink {
  protected:
   static constexpr char kAsk[] =
       "POST /v1/leases HTTP/1.1\r\nContent-Length: 12\r\n\r\n{\"kind\":\"k\"}";
@@ -219,7 +219,7 @@ class SessionWithLeaseTest : public ConversationTest, private ReportSink {
   }
 };
 
-TEST_F(SessionWithLeaseTest, a_release_is_answered_behind_the_stream_once_it_is_on_disk) {
+TEST_F(ConversationWithLeaseTest, a_release_is_answered_behind_the_stream_once_it_is_on_disk) {
   hold_lease();
   send(kRelease);
   ASSERT_EQ(outcomes.size(), 1u);
@@ -235,7 +235,7 @@ TEST_F(SessionWithLeaseTest, a_release_is_answered_behind_the_stream_once_it_is_
   EXPECT_FALSE(patience.ring);
 }
 
-TEST_F(SessionWithLeaseTest, the_next_lease_is_asked_for_right_behind_the_release) {
+TEST_F(ConversationWithLeaseTest, the_next_lease_is_asked_for_right_behind_the_release) {
   hold_lease();
   send(std::string(kRelease) + kAsk);
   EXPECT_EQ(world.front.submitted.size(), 1u);
@@ -249,7 +249,7 @@ TEST_F(SessionWithLeaseTest, the_next_lease_is_asked_for_right_behind_the_releas
   EXPECT_EQ(outcomes.size(), 2u);
 }
 
-TEST_F(SessionWithLeaseTest, a_third_request_waits_for_the_end_of_the_stream) {
+TEST_F(ConversationWithLeaseTest, a_third_request_waits_for_the_end_of_the_stream) {
   hold_lease();
   send("GET /v1/nodes HTTP/1.1\r\n\r\nGET /v1/nodes HTTP/1.1\r\n\r\n");
   send(kRelease);
@@ -257,7 +257,7 @@ TEST_F(SessionWithLeaseTest, a_third_request_waits_for_the_end_of_the_stream) {
   EXPECT_TRUE(wire.reading);
 }
 
-TEST_F(SessionWithLeaseTest, who_sends_too_much_ahead_is_cut_off_and_loses_the_lease) {
+TEST_F(ConversationWithLeaseTest, who_sends_too_much_ahead_is_cut_off_and_loses_the_lease) {
   hold_lease();
   send("GET /v1/nodes HTTP/1.1\r\n\r\nGET /v1/nodes HTTP/1.1\r\n\r\n");
   for (int i = 0; i < 1000 && !wire.closed; ++i) send(std::string(wire.room, 'x'));
@@ -266,7 +266,7 @@ TEST_F(SessionWithLeaseTest, who_sends_too_much_ahead_is_cut_off_and_loses_the_l
   EXPECT_EQ(outcomes[0].ending, Ending::kLost);
 }
 
-TEST_F(SessionWithLeaseTest, who_hangs_up_without_a_word_loses_the_lease) {
+TEST_F(ConversationWithLeaseTest, who_hangs_up_without_a_word_loses_the_lease) {
   hold_lease();
   std::exchange(wire.reading, {})(false, 0);
   EXPECT_TRUE(wire.closed);
@@ -274,7 +274,7 @@ TEST_F(SessionWithLeaseTest, who_hangs_up_without_a_word_loses_the_lease) {
   EXPECT_EQ(outcomes[0].ending, Ending::kLost);
 }
 
-TEST_F(SessionWithLeaseTest, who_hangs_up_right_after_the_release_has_released) {
+TEST_F(ConversationWithLeaseTest, who_hangs_up_right_after_the_release_has_released) {
   hold_lease();
   send(kRelease);
   std::exchange(wire.reading, {})(false, 0);
@@ -285,7 +285,7 @@ TEST_F(SessionWithLeaseTest, who_hangs_up_right_after_the_release_has_released) 
   write_round();
 }
 
-TEST_F(SessionWithLeaseTest,
+TEST_F(ConversationWithLeaseTest,
        a_request_without_the_token_is_refused_behind_the_stream_and_is_the_last) {
   hold_lease("secret");
   send(std::string(kRelease) + kAsk);
@@ -297,7 +297,7 @@ TEST_F(SessionWithLeaseTest,
   EXPECT_TRUE(wire.finished);
 }
 
-TEST_F(SessionWithLeaseTest, what_is_no_request_is_refused_behind_the_stream_and_is_the_last) {
+TEST_F(ConversationWithLeaseTest, what_is_no_request_is_refused_behind_the_stream_and_is_the_last) {
   hold_lease();
   send("nonsense\r\n\r\n");
   send(kRelease);
@@ -308,7 +308,7 @@ TEST_F(SessionWithLeaseTest, what_is_no_request_is_refused_behind_the_stream_and
   EXPECT_TRUE(wire.finished);
 }
 
-TEST_F(SessionWithLeaseTest, a_release_of_another_lease_fails_and_the_stream_goes_on) {
+TEST_F(ConversationWithLeaseTest, a_release_of_another_lease_fails_and_the_stream_goes_on) {
   hold_lease();
   send("DELETE /v1/leases/7 HTTP/1.1\r\n\r\n");
   EXPECT_FALSE(wire.writing);
@@ -318,7 +318,7 @@ TEST_F(SessionWithLeaseTest, a_release_of_another_lease_fails_and_the_stream_goe
   EXPECT_LT(answer.find("HTTP/1.1 404 "), answer.find("{\"lease\":100}"));
 }
 
-TEST_F(SessionWithLeaseTest, half_a_request_behind_the_stream_is_given_up) {
+TEST_F(ConversationWithLeaseTest, half_a_request_behind_the_stream_is_given_up) {
   hold_lease();
   send("DELETE /v1/lea");
   ASSERT_TRUE(patience.ring);
@@ -326,7 +326,7 @@ TEST_F(SessionWithLeaseTest, half_a_request_behind_the_stream_is_given_up) {
   EXPECT_TRUE(wire.closed);
 }
 
-TEST_F(SessionWithLeaseTest, a_client_that_closes_after_its_answer_gets_no_chunks) {
+TEST_F(ConversationWithLeaseTest, a_client_that_closes_after_its_answer_gets_no_chunks) {
   start();
   std::string ask = kAsk;
   send(ask.insert(ask.find("Content-"), "Connection: close\r\n"));
