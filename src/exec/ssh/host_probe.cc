@@ -15,6 +15,8 @@ namespace {
 constexpr Duration kProbePause = seconds(5);
 constexpr Duration kClosePause = seconds(1);       // while something is run to be measured
 constexpr Duration kGpuSearchPause = seconds(60);  // where there were none
+// What the agent says of a vendor's tool that has not answered the question before yet.
+constexpr int kStillAsked = 124;
 // As much more than its cores a machine may be asked for: systems do well with a little too much.
 constexpr MilliCpu kTolerated{2000};
 // Steps in which others' use is told, so that a journal is not filled with noise.
@@ -80,6 +82,7 @@ void Host::take(const AgentGpuLine& line) {
       if (line.session > 0) sessions_[std::strtoll(line.text.c_str(), nullptr, 10)] = line.session;
       return;
     case Kind::kNone:
+      if (line.status == kStillAsked) asked_gpus_ = false;
       return;
   }
 }
