@@ -57,9 +57,10 @@ class Words {
   Number parse(std::string_view text, Number most = std::numeric_limits<Number>::max()) {
     Number value{};
     const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (failed != std::errc() || end != text.data() + text.size() || value < 0 || value > most)
-      ok_ = false;
-    return value;
+    const bool read = failed == std::errc() && end == text.data() + text.size();
+    if (read && value >= 0 && value <= most) return value;
+    ok_ = false;
+    return Number{};
   }
 
   std::string_view rest_;
