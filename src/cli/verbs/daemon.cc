@@ -2,8 +2,6 @@
 #include <poll.h>
 
 #include <boost/json.hpp>
-#include <cerrno>
-#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -134,15 +132,22 @@ int start(Session& session, const std::vector<std::string>& extra, const std::st
              {{"running", true}, {"started", true}, {"pid", status->pid}});
 }
 
-// A zombie has ended too: in a container nobody may ever collect it.
+// A zombie has ended too: in a container nobody may ever collect it. Its first thread may be one
+// before the others are.
 bool has_ended(std::int64_t pid) {
-  std::ifstream file(fmt::format("/proc/{}/stat", pid));
-  std::string stat;
-  if (!std::getline(file, stat)) {
-    return ::kill(static_cast<pid_t>(pid), 0) != 0 && errno == ESRCH;
+  namespace fs = std::filesystem;
+  std::error_code gone;
+  fs::directory_iterator thread(fmt::format("/proc/{}/task", pid), gone);
+  for (; !gone && thread != fs::directory_iterator(); thread.increment(gone)) {
+    std::ifstream file(thread->path() / "stat");
+    std::string stat;
+    if (!std::getline(file, stat)) continue;
+    const auto name_end = stat.rfind(") ");
+    const bool over =
+        name_end != std::string::npos && (stat[name_end + 2] == 'Z' || stat[name_end + 2] == 'X');
+    if (!over) return false;
   }
-  const auto name_end = stat.rfind(") ");
-  return name_end != std::string::npos && (stat[name_end + 2] == 'Z' || stat[name_end + 2] == 'X');
+  return true;
 }
 
 // Until the process is gone: only then may another take its place.
