@@ -14,7 +14,7 @@ import time
 import warnings
 from typing import Any, Dict, List, Mapping, Optional, Tuple, Union
 
-from . import _client, _environment, _errors, _frameworks, _watcher
+from . import _client, _environment, _errors, _frameworks, _home, _watcher
 from ._client import Connection, Deadline
 from ._errors import Error, NotFound, Refused, TuttiWarning, Unavailable
 from ._http import Event, EventReader, ProtocolError
@@ -149,7 +149,7 @@ class Lease:
                                          lambda: client.hung_up(connection))
         try:
             connection.tell("DELETE", "/v1/leases/%d" % number, json.dumps(body).encode("utf-8"),
-                            lambda: _tell_release(number, body))
+                            lambda: _tell_release(number, body, connection.endpoint))
         except OSError:
             client.drop(connection)
         except BaseException:
@@ -220,11 +220,15 @@ def _warn_once(key: str, message: str) -> None:
         warnings.warn(message, TuttiWarning, stacklevel=2)
 
 
-def _tell_release(number: int, body: Dict[str, str]) -> None:
-    """Reaches a daemon that is being restarted; otherwise the release is owed."""
+def _tell_release(number: int, body: Dict[str, str],
+                  endpoint: Optional[_home.Endpoint] = None) -> None:
+    """Reaches a daemon that is being restarted; otherwise the release is owed. With `endpoint` only
+    the daemon there is meant: the number is another lease's elsewhere."""
     end = time.monotonic() + 1.0
     pause = 0.01
     while True:
+        if endpoint is not None and _home.find_endpoint() != endpoint:
+            return
         try:
             _client.request("DELETE", "/v1/leases/%d" % number, body, autostart=False)
             return
