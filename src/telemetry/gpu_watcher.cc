@@ -30,6 +30,8 @@ bool differs(MiB before, MiB after) {
   return std::max(before, after) - std::min(before, after) >= kForeignStep;
 }
 
+}  // namespace
+
 Device device_from(const GpuReading& gpu, DeviceId id, const std::string& emulation) {
   Device device;
   device.id = id;
@@ -43,8 +45,6 @@ Device device_from(const GpuReading& gpu, DeviceId id, const std::string& emulat
   if (gpu.emulated) device.emulation = emulation;
   return device;
 }
-
-}  // namespace
 
 GpuWatcher::GpuWatcher(Executor& behind, Clock& clock, FoundGpus found, Options options)
     : behind_(behind),

@@ -18,6 +18,9 @@
 
 namespace tutti {
 
+// The scheduler's device for what a driver tells. `emulation`: the file of an emulated one's state.
+Device device_from(const GpuReading& gpu, DeviceId id, const std::string& emulation);
+
 // Stands before the executors of this machine and adds what the drivers of its GPUs tell: the
 // node's devices with their health and what others use of them; what each attempt and lease used,
 // in its outcome; who uses more than it was granted; and that a device is free, before the end of

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "exec/ssh/host.h"
+#include "telemetry/gpu_watcher.h"
 #include "telemetry/nvidia_smi_text.h"
 #include "telemetry/rocm_smi_text.h"
 
@@ -164,15 +165,8 @@ bool Host::read_devices(std::vector<Device>& devices, std::vector<MeasuredGpu>& 
   for (std::uint32_t i = 0; i < found->size(); ++i) {
     if (!is_wanted(node_.remote.gpus, i)) continue;
     const GpuReading& reading = (*found)[i];
-    Device device;
-    device.id = DeviceId(static_cast<std::uint32_t>(devices.size()));
-    device.type = reading.type;
-    device.uuid = reading.uuid;
-    device.name = reading.name;
-    device.memory = reading.memory;
-    device.healthy = reading.trouble.empty();
-    device.trouble = reading.trouble;
-    device.amd = reading.amd;
+    const DeviceId id(static_cast<std::uint32_t>(devices.size()));
+    Device device = device_from(reading, id, "");
     device.foreign = MiB(in_steps(reading.used.value - ours[i].value, kDeviceStep));
     gpus.push_back({device.id, reading.memory, reading.used, reading.utilization});
     devices.push_back(std::move(device));
