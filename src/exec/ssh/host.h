@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -117,26 +118,23 @@ class Host {
   std::map<AttemptId, AgentListed> list_;  // while it is being told
   bool listed_ = false;                    // this connection has told all there is
   bool up_ = false;                        // so it was reported
-  bool told_down_ = false;
-  std::string root_;  // of the agent, absolute
+  std::string root_;                       // of the agent, absolute
   bool has_rsync_ = false;
-  std::map<std::string, bool> staging_;  // digests that are on their way
-  std::vector<std::string> forgotten_;   // attempts whose folders are to be removed
+  std::set<std::string> staging_;       // digests that are on their way
+  std::vector<std::string> forgotten_;  // attempts whose folders are to be removed
 
   TimePoint open_at_;     // when to try next
   Duration pause_;        // between tries
   TimePoint down_since_;  // when it was last seen
   TimePoint answer_by_;   // when it is given up unless something is heard; zero: it was
   TimePoint probe_at_;
-  TimePoint smi_at_;        // when to ask for GPUs next
-  TimePoint output_until_;  // when the second shell is given up
+  TimePoint smi_at_;  // when to ask for GPUs next
   AgentLoad load_;
   std::string gpu_text_;
   std::string card_text_;
   std::string process_text_;
   std::map<std::int64_t, std::int64_t> sessions_;  // of processes on GPUs, by pid
   bool asked_gpus_ = false;
-  bool has_gpus_ = false;
   std::optional<NodeMeasurement> measured_;
 };
 

@@ -106,8 +106,7 @@ void Host::send(Run& run) {
 }
 
 void Host::stage(const std::string& digest) {
-  if (staging_.contains(digest)) return;
-  staging_[digest] = true;
+  if (!staging_.insert(digest).second) return;
   transfers_.stage({link_.command(), root_, digest, place_.home},
                    [post = post_, digest](const Result<void>& made) {
                      post([digest, made](Host& host) { host.staged(digest, made); });

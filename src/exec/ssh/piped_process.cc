@@ -3,14 +3,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <utility>
 
-extern char** environ;
+#include "exec/ssh/spawn.h"
 
 namespace tutti {
 namespace {
@@ -55,33 +54,11 @@ Result<PipedProcess> PipedProcess::start(const std::vector<std::string>& argv) {
   for (const auto* pipe : {&in, &out, &err}) {
     if (!*pipe) return pipe->error();
   }
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, in->reading.get(), 0);
-  posix_spawn_file_actions_adddup2(&actions, out->writing.get(), 1);
-  posix_spawn_file_actions_adddup2(&actions, err->writing.get(), 2);
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  sigset_t none;
-  sigset_t all;
-  sigemptyset(&none);
-  sigfillset(&all);
-  posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setsigdefault(&attributes, &all);
-  posix_spawnattr_setflags(&attributes,
-                           POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID);
-  std::vector<char*> words;
-  for (const std::string& word : argv) words.push_back(const_cast<char*>(word.c_str()));
-  words.push_back(nullptr);
+  const Result<pid_t> pid =
+      spawn(argv, in->reading.get(), out->writing.get(), err->writing.get(), true);
+  if (!pid) return pid.error();
   PipedProcess made;
-  const int failed =
-      posix_spawnp(&made.pid_, words[0], &actions, &attributes, words.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  posix_spawnattr_destroy(&attributes);
-  if (failed != 0) {
-    made.pid_ = 0;
-    return io_error("cannot start '" + argv[0] + "'", failed);
-  }
+  made.pid_ = *pid;
   made.in_ = std::move(in->writing);
   made.out_ = std::move(out->reading);
   made.err_ = std::move(err->reading);

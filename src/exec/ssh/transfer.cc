@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,8 +16,7 @@
 #include "exec/local/snapshot.h"
 #include "exec/ssh/nonce.h"
 #include "exec/ssh/shell_quote.h"
-
-extern char** environ;
+#include "exec/ssh/spawn.h"
 
 namespace tutti {
 namespace {
@@ -49,41 +47,6 @@ bool has_program(const char* name) {
     rest.remove_prefix(std::min(colon + 1, rest.size()));
   }
   return false;
-}
-
-// One program of a pipeline; -1 stands for /dev/null.
-Result<pid_t> spawn(const std::vector<std::string>& argv, int in, int out, int err) {
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  if (in >= 0) {
-    posix_spawn_file_actions_adddup2(&actions, in, 0);
-  } else {
-    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-  }
-  if (out >= 0) {
-    posix_spawn_file_actions_adddup2(&actions, out, 1);
-  } else {
-    posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
-  }
-  posix_spawn_file_actions_adddup2(&actions, err, 2);
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  sigset_t none;
-  sigset_t all;
-  sigemptyset(&none);
-  sigfillset(&all);
-  posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setsigdefault(&attributes, &all);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  std::vector<char*> words;
-  for (const std::string& word : argv) words.push_back(const_cast<char*>(word.c_str()));
-  words.push_back(nullptr);
-  pid_t pid = 0;
-  const int failed = posix_spawnp(&pid, words[0], &actions, &attributes, words.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  posix_spawnattr_destroy(&attributes);
-  if (failed != 0) return io_error("cannot start '" + argv[0] + "'", failed);
-  return pid;
 }
 
 // What a temporary file holds, without line ends at its end; the last kilobyte.
@@ -164,7 +127,7 @@ Result<void> Transfers::pipeline(const std::vector<std::vector<std::string>>& pr
     UniqueFd reading(fds[0]);
     const std::lock_guard lock(mutex_);
     if (stop_) return Error{ErrorCode::kUnavailable, "the daemon is stopping"};
-    Result<pid_t> pid = spawn(programs[i], previous.get(), writing.get(), errors.get());
+    Result<pid_t> pid = spawn(programs[i], previous.get(), writing.get(), errors.get(), false);
     previous = std::move(reading);
     if (!pid) {
       result = pid.error();
