@@ -9,7 +9,7 @@
 #include <iterator>
 
 #include "cli/dispatch.h"
-#include "cli/testing/fake.h"
+#include "cli/testing/scripted_verbs.h"
 #include "cli/verbs/verbs.h"
 
 namespace tutti {
@@ -37,33 +37,7 @@ class InterruptedClient : public FakeClient {
   }
 };
 
-// A command line with a scripted daemon behind it.
-class GpuVerbTest : public ::testing::Test {
- protected:
-  GpuVerbTest() {
-    auto client = std::make_unique<FakeClient>(asked);
-    daemon = client.get();
-    session.use_client(std::move(client));
-    std::string folder = "/tmp/tutti-gpu-verbs-test-XXXXXX";
-    EXPECT_NE(::mkdtemp(folder.data()), nullptr);
-    folder_ = folder;
-  }
-  ~GpuVerbTest() override { std::filesystem::remove_all(folder_); }
-
-  int call(const Words& words) { return dispatch(session, words); }
-  std::string file(const std::string& text) {
-    const std::string path = folder_ + "/file";
-    std::ofstream(path) << text;
-    return path;
-  }
-
-  FakeClient::Log asked;
-  FakeClient* daemon = nullptr;
-  FakeScreen screen;
-  Entries entries;
-  Session session{entries, screen};
-  std::string folder_;
-};
+class GpuVerbTest : public ScriptedVerbs {};
 
 TEST_F(GpuVerbTest, gpus_prints_a_table_or_the_daemons_object) {
   daemon->answers["GET /v1/gpus"] = kOneGpu;
@@ -126,7 +100,7 @@ TEST_F(GpuVerbTest, kinds_are_forgotten_until_one_is_unknown) {
 TEST_F(GpuVerbTest, what_is_exported_is_what_is_imported) {
   daemon->answers["GET /v1/profiles"] = kTwoProfiles;
   daemon->answers["POST /v1/profiles"] = R"({})";
-  const std::string path = folder_ + "/profiles.json";
+  const std::string path = folder + "/profiles.json";
   EXPECT_EQ(call({"profile", "export", path}), 0);
   EXPECT_EQ(screen.out_text, "Exported 2 profiles to " + path + ".\n");
   std::ifstream written(path);
@@ -147,22 +121,22 @@ TEST_F(GpuVerbTest, an_export_with_json_can_be_imported_too) {
   daemon->answers["GET /v1/profiles"] = kTwoProfiles;
   daemon->answers["POST /v1/profiles"] = R"({})";
   EXPECT_EQ(call({"profile", "export", "--json"}), 0);
-  EXPECT_EQ(call({"profile", "import", file(screen.out_text)}), 0);
+  EXPECT_EQ(call({"profile", "import", file("file", screen.out_text)}), 0);
   EXPECT_FALSE(json::parse(asked.last_body).as_object().contains("api"));
 }
 
 TEST_F(GpuVerbTest, a_file_that_holds_no_profiles_is_refused_unsent) {
   for (const char* text : {"", "{", "[]", R"({"profiles":[]})", R"({"version":1})",
                            R"({"version":2,"profiles":[]})", R"({"version":1,"profiles":{}})"}) {
-    EXPECT_EQ(call({"profile", "import", file(text)}), 2) << text;
+    EXPECT_EQ(call({"profile", "import", file("file", text)}), 2) << text;
   }
-  EXPECT_EQ(call({"profile", "import", folder_ + "/nowhere"}), 1);
+  EXPECT_EQ(call({"profile", "import", folder + "/nowhere"}), 1);
   EXPECT_TRUE(asked.requests.empty());
 }
 
 TEST_F(GpuVerbTest, an_export_that_cannot_be_written_fails) {
   daemon->answers["GET /v1/profiles"] = kTwoProfiles;
-  EXPECT_EQ(call({"profile", "export", folder_ + "/no/folder"}), 1);
+  EXPECT_EQ(call({"profile", "export", folder + "/no/folder"}), 1);
   EXPECT_THAT(screen.err_text, HasSubstr("cannot write"));
   EXPECT_EQ(screen.out_text, "");
 }
@@ -217,10 +191,10 @@ TEST_F(GpuVerbTest, the_daemon_gets_the_emulated_gpus_as_they_were_said) {
     seen = arguments;
     return 0;
   };
-  EXPECT_EQ(call({"daemon", "run", "--home", folder_, "--emulate-gpus", "4xA100-80G,1xT4"}), 0);
+  EXPECT_EQ(call({"daemon", "run", "--home", folder, "--emulate-gpus", "4xA100-80G,1xT4"}), 0);
   EXPECT_EQ(seen.emulate_gpus, "4xA100-80G,1xT4");
-  EXPECT_EQ(call({"daemon", "run", "--home", folder_, "--emulate-gpus", ""}), 2);
-  EXPECT_EQ(call({"daemon", "start", "--home", folder_, "--emulate-gpus", "4xT4\n--slots"}), 2);
+  EXPECT_EQ(call({"daemon", "run", "--home", folder, "--emulate-gpus", ""}), 2);
+  EXPECT_EQ(call({"daemon", "start", "--home", folder, "--emulate-gpus", "4xT4\n--slots"}), 2);
 }
 
 }  // namespace

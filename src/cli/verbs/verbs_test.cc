@@ -9,7 +9,7 @@
 #include <fstream>
 
 #include "cli/dispatch.h"
-#include "cli/testing/fake.h"
+#include "cli/testing/scripted_verbs.h"
 
 namespace tutti {
 namespace {
@@ -19,39 +19,13 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using Words = std::vector<std::string>;
 
-// A command line with a scripted daemon behind it.
-class VerbTest : public ::testing::Test {
+class VerbTest : public ScriptedVerbs {
  protected:
-  VerbTest() {
-    auto client = std::make_unique<FakeClient>(asked);
-    daemon = client.get();
-    session.use_client(std::move(client));
-    session.set_now(TimePoint(1'800'000'000'000'000));
-    std::string folder = "/tmp/tutti-verbs-test-XXXXXX";
-    EXPECT_NE(::mkdtemp(folder.data()), nullptr);
-    folder_ = folder;
-  }
-  ~VerbTest() override { std::filesystem::remove_all(folder_); }
-
-  int call(const Words& words) { return dispatch(session, words); }
-  json::value body() const { return json::parse(asked.last_body); }
-  std::string file(const std::string& name, const std::string& text) {
-    const std::string path = folder_ + "/" + name;
-    std::ofstream(path) << text;
-    return path;
-  }
   // The stream of job `id`: these events, and the end in this state.
   void stream(const std::string& target, std::vector<ServerEvent> events, const std::string& end) {
     events.push_back({"end", end});
     daemon->streams[target] = std::move(events);
   }
-
-  FakeClient::Log asked;
-  FakeClient* daemon = nullptr;
-  FakeScreen screen;
-  Entries entries;
-  Session session{entries, screen};
-  std::string folder_;
 };
 
 TEST_F(VerbTest, no_verb_and_an_unknown_verb_are_usage_errors) {
@@ -197,7 +171,7 @@ TEST_F(VerbTest, batch_detached_and_quiet_prints_only_the_id) {
 TEST_F(VerbTest, an_empty_batch_asks_nothing) {
   EXPECT_EQ(call({"batch", file("b", "# nothing\n")}), 0);
   EXPECT_TRUE(asked.requests.empty());
-  EXPECT_EQ(call({"batch", folder_ + "/nowhere"}), 1);
+  EXPECT_EQ(call({"batch", folder + "/nowhere"}), 1);
 }
 
 TEST_F(VerbTest, ls_shows_the_unfinished_and_the_newest_finished) {
@@ -329,9 +303,9 @@ TEST_F(VerbTest, an_error_of_the_daemon_is_a_failure_with_its_message) {
 }
 
 TEST_F(VerbTest, daemon_actions_are_checked) {
-  EXPECT_EQ(call({"daemon", "strat", "--home", folder_}), 2);
-  EXPECT_EQ(call({"daemon", "run", "--home", folder_, "--slots", "x"}), 2);
-  EXPECT_EQ(call({"daemon", "run", "--home", folder_, "--tls-cert", "x"}), 2);
+  EXPECT_EQ(call({"daemon", "strat", "--home", folder}), 2);
+  EXPECT_EQ(call({"daemon", "run", "--home", folder, "--slots", "x"}), 2);
+  EXPECT_EQ(call({"daemon", "run", "--home", folder, "--tls-cert", "x"}), 2);
 }
 
 TEST_F(VerbTest, daemon_run_gets_its_settings) {
@@ -340,8 +314,8 @@ TEST_F(VerbTest, daemon_run_gets_its_settings) {
     seen = arguments;
     return 0;
   };
-  EXPECT_EQ(call({"daemon", "run", "--home", folder_, "--slots", "4", "--mem", "2G"}), 0);
-  EXPECT_EQ(seen.home, folder_);
+  EXPECT_EQ(call({"daemon", "run", "--home", folder, "--slots", "4", "--mem", "2G"}), 0);
+  EXPECT_EQ(seen.home, folder);
   EXPECT_EQ(seen.slots, 4);
   EXPECT_EQ(seen.memory_mib, 2048);
 }
