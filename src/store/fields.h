@@ -48,6 +48,7 @@ void rare_fields(auto& codec, auto& request) {
     codec.choice(request.devices.packing, Packing::kSpread);
   }
   codec.list(request.labels, [&](auto& label) { codec.text(label); });
+  if (codec.since(4)) codec.number(request.ports);
 }
 
 void fields(auto& codec, auto& request) requires
@@ -57,6 +58,14 @@ void fields(auto& codec, auto& request) requires
   codec.flag(request.limit_cpus);
   codec.flag(request.limit_memory);
   rare_fields(codec, request);
+}
+
+void rank_fields(auto& codec, auto& ranks) {
+  codec.number(ranks.count);
+  codec.number(ranks.parallel);
+  fields(codec, ranks.request);
+  codec.choice(ranks.failure.kind, FailureRule::Kind::kMinSucceeded);
+  codec.number(ranks.failure.number);
 }
 
 void dependency_fields(auto& codec, auto& dependencies) {
@@ -80,6 +89,7 @@ void fields(auto& codec,
   codec.number(facts.retry.backoff);
   dependency_fields(codec, facts.after);
   if (codec.since(2)) codec.flag(facts.lease);
+  if (codec.since(4)) codec.list(facts.ranks, [&](auto& ranks) { rank_fields(codec, ranks); });
 }
 
 void device_list_fields(auto& codec, auto& devices) {
@@ -98,6 +108,7 @@ void fields(auto& codec, auto& allocation) requires
   codec.number(allocation.memory);
   device_list_fields(codec, allocation.devices);
   if (codec.since(2)) codec.flag(allocation.measuring);
+  if (codec.since(4)) codec.list(allocation.ports, [&](auto& port) { codec.number(port); });
 }
 
 void fields(auto& codec, auto& outcome) requires
@@ -147,6 +158,7 @@ void fields(auto& codec,
   codec.number(node.max_jobs);
   codec.number(node.foreign_cpus);
   codec.number(node.foreign_memory);
+  if (codec.since(4)) codec.text(node.address);
 }
 
 // A histogram is mostly empty: positions and values of what is not.

@@ -59,6 +59,16 @@ JobSpec sample_spec() {
   spec.holder_birth = 12345;
   spec.remote_env = {"SEED=1"};
   spec.results = {"/home/ann/results/%t", {"out", "."}};
+  spec.request.ports = 2;
+  WorkerGroup workers{.name = "Worker",
+                      .ranks = {4, 2, spec.request, {FailureRule::Kind::kRestart, 3}},
+                      .command = {{"python", "worker.py"}, "", ""},
+                      .env = {"A=1"},
+                      .time_limit = seconds(30),
+                      .shared_memory = MiB(64),
+                      .replica = 1};
+  spec.gang = {Framework::kPytorch, {workers}, seconds(90)};
+  spec.container = {"image", "podman", {"/d/Dockerfile", "/d", "base", {"V=1"}}, {"/a:/b:ro"}};
   return spec;
 }
 
@@ -91,6 +101,7 @@ Node sample_node() {
   node.max_jobs = 4;
   node.foreign_cpus = MilliCpu(1500);
   node.foreign_memory = MiB(2048);
+  node.address = "10.0.0.7";
   return node;
 }
 
@@ -111,7 +122,8 @@ std::vector<Event> sample_events() {
       MilliCpu(2000),
       MiB(512),
       {{DeviceId(0), MiB(9600), MilliGpu(400)}, {DeviceId(3), MiB(81920), MilliGpu(1000)}},
-      true};
+      true,
+      {20000, 20001}};
   return {
       {at, JobSubmitted{facts_of(JobId(17), sample_spec())}},
       {at, CancelRequested{JobId(17), {1, 200}}},
@@ -162,7 +174,7 @@ std::string fingerprint() {
   const Profile profile = sample_profile();
   for (const Event& event : sample_events()) add(encode, event);
   add(encode_spec, spec);
-  add(encode_rare_request, spec.request);
+  add(encode_rare_facts, facts_of(JobId(17), spec));
   add(encode_dependencies, spec.after);
   add(encode_texts, spec.command.argv);
   add(encode_task, sample_task());

@@ -53,14 +53,15 @@ constexpr std::uint32_t kLimitCpus = 1;
 constexpr std::uint32_t kLimitMemory = 2;
 constexpr std::uint32_t kLease = 4;
 
-void read_request(ColumnReader& columns, Request& request, bool& lease) {
+void read_request(ColumnReader& columns, JobFacts& facts) {
+  Request& request = facts.request;
   request.cpus = MilliCpu(columns.number<std::int64_t>());
   request.memory = MiB(columns.number<std::int64_t>());
   const auto limits = columns.number<std::uint32_t>();
   request.limit_cpus = (limits & kLimitCpus) != 0;
   request.limit_memory = (limits & kLimitMemory) != 0;
-  lease = (limits & kLease) != 0;
-  columns.optional_blob(decode_rare_request, request);
+  facts.lease = (limits & kLease) != 0;
+  columns.optional_blob(decode_rare_facts, facts);
 }
 
 }  // namespace
@@ -84,7 +85,7 @@ bool read_job_facts(const Query& query, JobRow& row, JobFacts& facts) {
   facts.tasks.first = columns.number<std::int64_t>();
   facts.tasks.step = columns.number<std::int64_t>();
   facts.tasks.max_parallel = columns.number<std::uint32_t>();
-  read_request(columns, facts.request, facts.lease);
+  read_request(columns, facts);
   facts.priority = columns.number<std::int32_t>();
   facts.time_limit = Duration(columns.number<std::int64_t>());
   facts.retry.max = columns.number<std::uint32_t>();

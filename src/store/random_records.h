@@ -87,7 +87,22 @@ class RandomRecords {
     if (coin()) made.labels = texts();
     made.limit_cpus = coin();
     made.limit_memory = coin();
+    made.ports = narrow() % 3;
     return made;
+  }
+  Command command() { return {texts(), bytes(), bytes()}; }
+  RankGroup ranks() {
+    return {narrow(), narrow(), request(), {choice(FailureRule::Kind::kMinSucceeded), narrow()}};
+  }
+  Gang gang() {
+    return {choice(kLastFramework), several([this] {
+              return WorkerGroup{bytes(),           ranks(),      command(), texts(),
+                                 Duration(whole()), MiB(whole()), narrow()};
+            }),
+            Duration(whole())};
+  }
+  Container container() {
+    return {bytes(), bytes(), {bytes(), bytes(), bytes(), texts()}, texts()};
   }
   std::vector<Dependency> dependencies(std::uint64_t below_job) {
     return several([&] {
@@ -100,7 +115,7 @@ class RandomRecords {
     made.user = bytes();
     made.project = bytes();
     made.kind = bytes();
-    made.command = {texts(), bytes(), bytes()};
+    made.command = command();
     made.lines = several([this] { return bytes(300); }, 600);
     made.line_numbers = several([this] { return narrow() % 50; }, 20);
     made.tasks = task_set();
@@ -120,6 +135,8 @@ class RandomRecords {
     made.holder_birth = whole();
     made.remote_env = texts();
     made.results = {bytes(), texts()};
+    if (coin()) made.gang = gang();
+    if (coin()) made.container = container();
     return made;
   }
   Outcome outcome() {
@@ -144,6 +161,7 @@ class RandomRecords {
             .staged = coin(),
             .devices = devices(),
             .measuring = coin(),
+            .ports = several([this] { return narrow(); }),
             .placed_at = time(),
             .started_at = time(),
             .ended_at = time(),
@@ -196,6 +214,7 @@ class RandomRecords {
     made.max_jobs = narrow();
     made.foreign_cpus = MilliCpu(whole());
     made.foreign_memory = MiB(whole());
+    made.address = bytes();
     return made;
   }
   Profile profile() {
@@ -217,11 +236,11 @@ class RandomRecords {
       case 2:
         return RetryRequested{JobId(wide()), several([this] { return narrow(); }, 20)};
       case 3:
-        return AttemptPlaced{
-            attempt(),
-            LaneId(wide() >> 2),
-            coin(),
-            {NodeId(narrow()), MilliCpu(whole()), MiB(whole()), devices(), coin()}};
+        return AttemptPlaced{attempt(),
+                             LaneId(wide() >> 2),
+                             coin(),
+                             {NodeId(narrow()), MilliCpu(whole()), MiB(whole()), devices(), coin(),
+                              several([this] { return narrow(); })}};
       case 4:
         return AttemptStarted{attempt(), time(), whole(), whole()};
       case 5:

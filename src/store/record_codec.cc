@@ -40,12 +40,17 @@ void task_fields(auto& codec, auto& row) {
   codec.number(row.oom_retries);
   codec.flag(row.measuring);
   codec.number(row.pid_birth);
+  if (codec.since(4)) codec.list(row.ports, [&](auto& port) { codec.number(port); });
+}
+
+void command_fields(auto& codec, auto& command) {
+  codec.list(command.argv, [&](auto& word) { codec.text(word); });
+  codec.text(command.shell);
+  codec.text(command.script);
 }
 
 void spec_fields(auto& codec, auto& spec) {
-  codec.list(spec.command.argv, [&](auto& word) { codec.text(word); });
-  codec.text(spec.command.shell);
-  codec.text(spec.command.script);
+  command_fields(codec, spec.command);
   codec.number(spec.grace);
   codec.text(spec.workdir);
   codec.text(spec.stdout_pattern);
@@ -113,6 +118,35 @@ void elsewhere_fields(auto& codec, auto& spec) {
   codec.list(spec.results.paths, [&](auto& path) { codec.text(path); });
 }
 
+void gang_fields(auto& codec, auto& gang) {
+  codec.choice(gang.framework, kLastFramework);
+  codec.number(gang.start_timeout);
+  codec.list(gang.workers, [&](auto& group) {
+    codec.text(group.name);
+    rank_fields(codec, group.ranks);
+    command_fields(codec, group.command);
+    codec.list(group.env, [&](auto& entry) { codec.text(entry); });
+    codec.number(group.time_limit);
+    codec.number(group.shared_memory);
+    codec.number(group.replica);
+  });
+}
+
+void container_fields(auto& codec, auto& container) {
+  codec.text(container.image);
+  codec.text(container.runtime);
+  codec.text(container.build.dockerfile);
+  codec.text(container.build.context);
+  codec.text(container.build.target);
+  codec.list(container.build.args, [&](auto& entry) { codec.text(entry); });
+  codec.list(container.mounts, [&](auto& mount) { codec.text(mount); });
+}
+
+void rare_fact_fields(auto& codec, auto& facts) {
+  rare_fields(codec, facts.request);
+  if (codec.since(4)) codec.list(facts.ranks, [&](auto& ranks) { rank_fields(codec, ranks); });
+}
+
 }  // namespace
 
 void encode_task(const TaskRow& row, std::string& out) {
@@ -137,14 +171,14 @@ bool decode_counts(std::string_view bytes, TaskCounts& counts) {
   return reader.complete();
 }
 
-void encode_rare_request(const Request& request, std::string& out) {
+void encode_rare_facts(const JobFacts& facts, std::string& out) {
   auto writer = begin(out);
-  rare_fields(writer, request);
+  rare_fact_fields(writer, facts);
 }
 
-bool decode_rare_request(std::string_view bytes, Request& request) {
+bool decode_rare_facts(std::string_view bytes, JobFacts& facts) {
   auto reader = open_record(bytes);
-  rare_fields(reader, request);
+  rare_fact_fields(reader, facts);
   return reader.complete();
 }
 
@@ -166,6 +200,8 @@ void encode_spec(const JobSpec& spec, std::string& out) {
   run_fields(writer, runs);
   lease_fields(writer, spec);
   elsewhere_fields(writer, spec);
+  gang_fields(writer, spec.gang);
+  container_fields(writer, spec.container);
 }
 
 bool decode_spec(std::string_view bytes, JobSpec& spec) {
@@ -175,6 +211,10 @@ bool decode_spec(std::string_view bytes, JobSpec& spec) {
   run_fields(reader, runs);
   if (reader.since(2)) lease_fields(reader, spec);
   if (reader.since(3)) elsewhere_fields(reader, spec);
+  if (reader.since(4)) {
+    gang_fields(reader, spec.gang);
+    container_fields(reader, spec.container);
+  }
   return reader.complete() && expand_runs(runs, spec.line_numbers);
 }
 

@@ -5,12 +5,15 @@
 namespace tutti {
 
 JobFacts facts_of(JobId id, const JobSpec& spec) {
+  std::vector<RankGroup> ranks;
+  for (const WorkerGroup& group : spec.gang.workers) ranks.push_back(group.ranks);
   return {.id = id,
           .user = spec.user,
           .project = spec.project,
           .kind = spec.kind,
           .tasks = spec.tasks,
           .request = spec.request,
+          .ranks = std::move(ranks),
           .priority = spec.priority,
           .time_limit = spec.time_limit,
           .retry = spec.retry,

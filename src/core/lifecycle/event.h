@@ -28,6 +28,7 @@ struct JobFacts {
   std::string kind;
   TaskSet tasks;
   Request request;
+  std::vector<RankGroup> ranks;  // of a gang; empty otherwise
   std::int32_t priority = 0;
   Duration time_limit;
   RetryRule retry;

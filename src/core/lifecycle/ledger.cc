@@ -40,6 +40,8 @@ void Ledger::on(const CancelRequested& body, TimePoint at, Changes& changes) {
   } else {
     for (const std::uint32_t index : body.tasks)
       end_queued(job, index, TaskState::kCancelled, changes);
+    if (!ranks_of(job).empty())
+      settle_gang(job, body.tasks.front(), job.state_of(body.tasks.front()), false, changes);
   }
   relist(job);
   finish_if_done(job, at, changes);
@@ -52,6 +54,10 @@ void Ledger::on(const RetryRequested& body, TimePoint /*at*/, Changes& changes) 
   if (job.finished_at) job.after.clear();
   job.finished_at = TimePoint();
   job.exit_status = 0;
+  if (!ranks_of(job).empty()) {
+    restart_gang(job, changes);
+    for (TaskSlot& slot : job.slots) slot.retries_used = 0;
+  }
   const auto requeue = [&](std::uint32_t index) {
     touch(job, index);
     if (!is_final(job.slots[index].state) || job.slots[index].state == TaskState::kSucceeded)
@@ -62,7 +68,7 @@ void Ledger::on(const RetryRequested& body, TimePoint /*at*/, Changes& changes) 
     job.again.push_back(index);
     changes.tasks.push_back(task_row(job, index, nullptr));
   };
-  if (body.tasks.empty()) {
+  if (body.tasks.empty() || !ranks_of(job).empty()) {
     for (std::uint32_t index = 0; index < job.slots.size(); ++index) requeue(index);
     // Untouched tasks need no rows: they become queued again together.
     const TaskState ended = job.rest;
@@ -88,7 +94,7 @@ void Ledger::on(const AttemptPlaced& body, TimePoint at, Changes& changes) {
   TUTTI_CHECK(job.state_of(index) == TaskState::kQueued);
   if (!job.again.empty() && job.again.back() == index)
     job.again.pop_back();
-  else
+  else if (std::erase(job.again, index) == 0)
     job.next_fresh = std::max(job.next_fresh, index + 1);
   touch(job, index);
   job.slots[index].attempts = body.attempt.number;
@@ -99,7 +105,7 @@ void Ledger::on(const AttemptPlaced& body, TimePoint at, Changes& changes) {
                               .allocation = body.allocation,
                               .staged = body.staged,
                               .placed_at = at};
-  hold(attempt, groups_[job.group].key.request);
+  hold(attempt);
   active_[body.attempt.task] = attempt;
   changes.jobs.insert(job.id);
   changes.tasks.push_back(task_row(job, index, &attempt));
@@ -158,15 +164,20 @@ void Ledger::on(const AttemptEnded& body, TimePoint at, Changes& changes) {
   account_for(job, attempt, body, changes);
 
   TaskSlot& slot = job.slots[index];
-  const TaskState next = state_after(job, slot, attempt, body.outcome);
+  const bool gang = !ranks_of(job).empty();
+  const TaskState next = gang ? rank_state_after(job, index, attempt, body.outcome)
+                              : state_after(job, slot, attempt, body.outcome);
+  const bool failed =
+      next == TaskState::kFailed ||
+      (next == TaskState::kQueued && attempt.stop_cause != Ending::kPreempted &&
+       body.outcome.ending != Ending::kRecalled && body.outcome.ending != Ending::kPreempted);
   TimePoint not_before;
   if (body.outcome.ending == Ending::kRecalled) --slot.attempts;
   if (next == TaskState::kQueued) {
-    if (deserves_more_memory(job, slot, attempt, body.outcome)) {
+    if (!gang && deserves_more_memory(job, slot, attempt, body.outcome)) {
       ++slot.oom_retries;
       queue_again(job, index);
-    } else if (body.outcome.ending != Ending::kRecalled &&
-               body.outcome.ending != Ending::kPreempted) {
+    } else if (failed) {
       ++slot.retries_used;
       not_before = at + backoff_after(job.backoff, slot.retries_used);
       back_off(job, body.attempt.task, not_before);
@@ -184,6 +195,7 @@ void Ledger::on(const AttemptEnded& body, TimePoint at, Changes& changes) {
   row.outcome = body.outcome;
   changes.tasks.push_back(std::move(row));
   changes.jobs.insert(job.id);
+  if (gang) settle_gang(job, index, next, failed, changes);
   relist(job);
   finish_if_done(job, at, changes);
 }
@@ -200,6 +212,7 @@ void Ledger::on(const NodeChanged& body, TimePoint /*at*/, Changes& /*changes*/)
   node.free_cpus = node.cpus - (before.cpus - before.free_cpus);
   node.free_memory = node.memory - (before.memory - before.free_memory);
   node.jobs = before.jobs;
+  node.ports = before.ports;
   carry_over_devices(before.devices, node.devices);
 }
 
@@ -259,7 +272,15 @@ void Ledger::relist(Job& job) {
     ++job.next_fresh;
 
   std::uint64_t ready = 0;
-  if (job.after.empty() && !job.finished_at) {
+  if (!ranks_of(job).empty()) {
+    if (job.after.empty() && !job.finished_at) ready = ready_ranks(job).size();
+    const bool regrows = ready > 0 && job.counts.active() > 0;
+    if (regrows)
+      regrowing_.insert(job.id);
+    else
+      regrowing_.erase(job.id);
+    if (regrows) ready = 0;
+  } else if (job.after.empty() && !job.finished_at) {
     ready = job.counts[TaskState::kQueued] - job.backing_off;
     if (job.tasks.max_parallel > 0) {
       const std::uint32_t active = job.counts.active();
@@ -305,14 +326,16 @@ void Ledger::end_untouched(Job& job, TaskState state) {
 void Ledger::finish_if_done(Job& job, TimePoint at, Changes& changes) {
   if (job.finished_at || job.counts.unfinished() > 0) return;
   job.finished_at = std::max(at, job.started_at);  // the clock may have been set back
-  if (job.exit_status == 0 && job_state(job.counts) != TaskState::kSucceeded) {
+  const TaskState state = state_of(job);
+  if (state == TaskState::kSucceeded) job.exit_status = 0;
+  if (job.exit_status == 0 && state != TaskState::kSucceeded) {
     const Outcome cancelled{.ending = Ending::kCancelled};
     const Outcome skipped{.ending = Ending::kLost};
     const Outcome& outcome = job.counts[TaskState::kCancelled] > 0 ? cancelled : skipped;
     job.exit_status = static_cast<std::int16_t>(exit_status(outcome));
   }
   changes.jobs.insert(job.id);
-  resolve_waiters(job.id, job_state(job.counts), at, changes);
+  resolve_waiters(job.id, state, at, changes);
 }
 
 void Ledger::resolve_waiters(JobId finished, TaskState state, TimePoint at, Changes& changes) {
@@ -340,12 +363,17 @@ void Ledger::resolve_waiters(JobId finished, TaskState state, TimePoint at, Chan
 // ---- lanes, use and profiles
 // ---------------------------------------------------------------------
 
-void Ledger::hold(const ActiveAttempt& attempt, const Request& request) {
+void Ledger::hold(const ActiveAttempt& attempt) {
+  const Job& job = job_at(attempt.id.task.job);
+  const GroupKey& key = groups_[job.group].key;
   Lane& lane = lanes_[attempt.lane];
   if (lane.active == 0) {
-    lane = Lane{.id = attempt.lane, .node = attempt.allocation.node, .request = request};
+    lane = Lane{.id = attempt.lane,
+                .node = attempt.allocation.node,
+                .request = request_of(job, attempt.id.task.index),
+                .shared = shares_lanes(key)};
     next_lane_ = std::max(next_lane_, attempt.lane.value + 1);
-    if (request.devices.count == 0) shared_lanes_[{lane.node, request}] = lane.id;
+    if (lane.shared) shared_lanes_[{lane.node, lane.request}] = lane.id;
   }
   ++lane.active;
   if (attempt.staged) {
@@ -355,8 +383,6 @@ void Ledger::hold(const ActiveAttempt& attempt, const Request& request) {
     ++lane.width;
     reserve(node_at(attempt.allocation.node), attempt.allocation);
   }
-  const Job& job = job_at(attempt.id.task.job);
-  const GroupKey& key = groups_[job.group].key;
   held_[key.account] += weight_of(attempt.allocation);
   if (attempt.allocation.measuring) measurers_[key.kind] = attempt.id.task;
 }
@@ -417,7 +443,7 @@ void Ledger::account_for(const Job& job, const ActiveAttempt& attempt, const Att
   const Duration ran = std::max(body.ended_at - body.started_at, Duration(0));
   const GroupKey& key = groups_[job.group].key;
   const MilliCpu weight =
-      attempt.allocation.devices.empty() ? key.request.cpus : weight_of(attempt.allocation);
+      attempt.allocation.devices.empty() ? attempt.allocation.cpus : weight_of(attempt.allocation);
   const double cpu_seconds =
       static_cast<double>(ran.value) * 1e-6 * static_cast<double>(weight.value) * 1e-3;
   usage_.charge(key.account, cpu_seconds, body.ended_at);
@@ -452,7 +478,7 @@ bool Ledger::deserves_more_memory(const Job& job, const TaskSlot& slot,
       job.lease || attempt.allocation.devices.empty())
     return false;
   const DeviceGrant& grant = attempt.allocation.devices.front();
-  const DeviceRequest& wanted = groups_[job.group].key.request.devices;
+  const DeviceRequest& wanted = request_of(job, attempt.id.task.index).devices;
   for (const Node& node : nodes_) {
     for (const Device& device : node.devices) {
       if (device.healthy && is_of_type(device.type, wanted.type) && device.memory > grant.memory)

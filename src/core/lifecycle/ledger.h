@@ -29,8 +29,12 @@ struct GroupKey {
   std::int32_t priority = 0;
   Duration time_limit;
   std::string kind;
+  std::vector<RankGroup> ranks;  // of gangs; empty otherwise
   auto operator<=>(const GroupKey&) const = default;
 };
+
+// Whether tasks of this key may follow each other in one allocation.
+bool shares_lanes(const GroupKey& key);
 
 // The pending tasks of one GroupKey. Jobs are taken oldest first.
 struct Group {
@@ -68,6 +72,8 @@ struct Job {
   std::int16_t exit_status = 0;
   TaskState rest = TaskState::kQueued;
   bool lease = false;
+  // A gang whose ranks are being stopped because all of them have to start again.
+  bool restarting = false;
 
   TaskState state_of(std::uint32_t index) const {
     return index < slots.size() ? slots[index].state : rest;
@@ -89,11 +95,13 @@ struct ActiveAttempt {
 
 // A pool of equal allocations on one node, with a first-in-first-out backlog. Its executor starts
 // the next staged attempt by itself when one ends, so that a batch of very short tasks does not
-// wait for the scheduler between two of them. Attempts with devices have a lane of their own.
+// wait for the scheduler between two of them. Attempts with devices or ports and ranks of gangs
+// have a lane of their own.
 struct Lane {
   LaneId id;
   NodeId node;
   Request request;
+  bool shared = false;       // others with this request may be staged in it
   std::uint32_t width = 0;   // allocations held
   std::uint32_t active = 0;  // attempts, staged ones included
   std::uint32_t staged = 0;
@@ -142,12 +150,28 @@ class Ledger {
 
   // The lane that attempts without devices use for this request on this node: an existing one, or a
   // new number.
-  LaneId lane_for(NodeId node, const Request& request) const;
+  LaneId lane_for(NodeId node, const GroupKey& key) const;
   LaneId new_lane() const { return LaneId(next_lane_); }
 
   // The next task of a group, oldest job first; nothing when the group has none ready.
   std::optional<TaskId> next_ready(std::uint32_t group) const;
   std::uint32_t attempts_of(TaskId task) const;
+
+  // Of a gang: its groups of ranks; none: it is no gang.
+  const std::vector<RankGroup>& ranks_of(const Job& job) const;
+  // What a task of the job asks for.
+  const Request& request_of(const Job& job, std::uint32_t index) const;
+  // The ranks of a gang that are to start now, all of them together or none; ascending.
+  std::vector<std::uint32_t> ready_ranks(const Job& job) const;
+  // Gangs of which some ranks run and others wait: those come before whatever has not begun.
+  const std::set<JobId>& regrowing() const { return regrowing_; }
+  // The ranks that are to be stopped because of what became of another, and with which cause.
+  std::vector<std::pair<AttemptId, Ending>> stops_due(const Job& job) const;
+  // The rank that failed, of several the smallest.
+  std::optional<std::uint32_t> first_failed(const Job& job) const;
+  // The state of the whole job.
+  TaskState state_of(const Job& job) const;
+
   TimePoint not_before(TaskId task) const;
 
   JobRow row(const Job& job) const;
@@ -181,7 +205,7 @@ class Ledger {
 
   std::uint32_t group_for(const JobFacts& facts);
   Job& insert_job(const JobFacts& facts, TimePoint submitted_at);
-  void hold(const ActiveAttempt& attempt, const Request& request);
+  void hold(const ActiveAttempt& attempt);
   void learn_devices(const Job& job, const ActiveAttempt& attempt, const Outcome& outcome);
   bool deserves_more_memory(const Job& job, const TaskSlot& slot, const ActiveAttempt& attempt,
                             const Outcome& outcome) const;
@@ -201,6 +225,11 @@ class Ledger {
   void hand_on(LaneId lane, Changes& changes);
   void sort_backlog(Lane& lane);
   void queue_behind_backlog(ActiveAttempt& attempt, Changes& changes);
+  bool is_doomed(const Job& job) const;
+  TaskState rank_state_after(const Job& job, std::uint32_t index, const ActiveAttempt& attempt,
+                             const Outcome& outcome) const;
+  void settle_gang(Job& job, std::uint32_t index, TaskState state, bool failed, Changes& changes);
+  void restart_gang(Job& job, Changes& changes);
   void account_for(const Job& job, const ActiveAttempt& attempt, const AttemptEnded& body,
                    Changes& changes);
   TaskState state_after(const Job& job, const TaskSlot& slot, const ActiveAttempt& attempt,
@@ -225,6 +254,7 @@ class Ledger {
   Usage usage_;
   std::map<Account, MilliCpu> held_;
   std::map<std::string, TaskId> measurers_;  // by kind
+  std::set<JobId> regrowing_;
   TaskCounts totals_;
 };
 

@@ -8,8 +8,12 @@
 namespace tutti {
 
 std::uint32_t Ledger::group_for(const JobFacts& facts) {
-  const GroupKey key{
-      facts.request, {facts.project, facts.user}, facts.priority, facts.time_limit, facts.kind};
+  const GroupKey key{.request = facts.request,
+                     .account = {facts.project, facts.user},
+                     .priority = facts.priority,
+                     .time_limit = facts.time_limit,
+                     .kind = facts.kind,
+                     .ranks = facts.ranks};
   if (const auto it = group_of_.find(key); it != group_of_.end()) return it->second;
   std::uint32_t index = static_cast<std::uint32_t>(groups_.size());
   if (free_groups_.empty()) {
@@ -49,6 +53,7 @@ void Ledger::restore_node(const Node& node) {
   stored.free_cpus = node.cpus;
   stored.free_memory = node.memory;
   stored.jobs = 0;
+  stored.ports.clear();
   for (Device& device : stored.devices) {
     device.reserved_memory = MiB();
     device.reserved_share = MilliGpu();
@@ -77,19 +82,20 @@ void Ledger::restore_job(const JobRow& row, const JobFacts& facts,
     job.slots[index].retries_used = static_cast<std::uint16_t>(task.retries_used);
     job.slots[index].oom_retries = static_cast<std::uint8_t>(task.oom_retries);
     if (is_active(task.state)) {
-      const Request& request = groups_[job.group].key.request;
-      ActiveAttempt attempt{
-          .id = {task.task, task.attempts},
-          .lane = task.lane,
-          .allocation = {task.node, request.cpus, request.memory, task.devices, task.measuring},
-          .staged = task.staged,
-          .placed_at = task.placed_at,
-          .started_at = task.started_at,
-          .pid = task.pid,
-          .pid_birth = task.pid_birth,
-          .stop_cause = task.stop_cause};
-      hold(attempt, request);
+      const Request& request = request_of(job, index);
+      ActiveAttempt attempt{.id = {task.task, task.attempts},
+                            .lane = task.lane,
+                            .allocation = {task.node, request.cpus, request.memory, task.devices,
+                                           task.measuring, task.ports},
+                            .staged = task.staged,
+                            .placed_at = task.placed_at,
+                            .started_at = task.started_at,
+                            .pid = task.pid,
+                            .pid_birth = task.pid_birth,
+                            .stop_cause = task.stop_cause};
+      hold(attempt);
       active_[task.task] = attempt;
+      if (attempt.stop_cause == Ending::kPreempted) job.restarting = !facts.ranks.empty();
       if (attempt.staged) sort_backlog(lanes_.at(task.lane));
     } else if (task.state == TaskState::kQueued && task.not_before) {
       back_off(job, task.task, task.not_before);
@@ -167,9 +173,13 @@ bool Ledger::is_current(AttemptId attempt) const {
   return active != nullptr && active->id == attempt;
 }
 
-LaneId Ledger::lane_for(NodeId node, const Request& request) const {
-  const auto it = shared_lanes_.find({node, request});
-  return it != shared_lanes_.end() && request.devices.count == 0 ? it->second : new_lane();
+bool shares_lanes(const GroupKey& key) {
+  return key.ranks.empty() && key.request.devices.count == 0 && key.request.ports == 0;
+}
+
+LaneId Ledger::lane_for(NodeId node, const GroupKey& key) const {
+  const auto it = shared_lanes_.find({node, key.request});
+  return it != shared_lanes_.end() && shares_lanes(key) ? it->second : new_lane();
 }
 
 std::optional<TaskId> Ledger::next_ready(std::uint32_t group) const {
@@ -193,7 +203,7 @@ TimePoint Ledger::not_before(TaskId task) const {
 
 JobRow Ledger::row(const Job& job) const {
   return {.id = job.id,
-          .state = job_state(job.counts),
+          .state = state_of(job),
           .rest = job.rest,
           .counts = job.counts,
           .submitted_at = job.submitted_at,
@@ -215,6 +225,7 @@ TaskRow Ledger::task_row(const Job& job, std::uint32_t index, const ActiveAttemp
   row.staged = attempt->staged;
   row.devices = attempt->allocation.devices;
   row.measuring = attempt->allocation.measuring;
+  row.ports = attempt->allocation.ports;
   row.placed_at = attempt->placed_at;
   row.started_at = attempt->started_at;
   row.pid = attempt->pid;

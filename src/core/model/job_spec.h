@@ -6,20 +6,13 @@
 #include <vector>
 
 #include "base/units.h"
+#include "core/model/command.h"
+#include "core/model/gang.h"
 #include "core/model/ids.h"
 #include "core/model/request.h"
 #include "core/model/task_state.h"
 
 namespace tutti {
-
-// What one task executes: a program with its arguments, or text for a shell.
-struct Command {
-  std::vector<std::string> argv;  // executed directly when not empty
-  std::string shell;              // otherwise: run by `bash -c` (`sh -c` where there is no bash)
-  std::string script;             // otherwise: the text of a script, as it was at submission;
-                                  // argv then holds the script's arguments after its name
-  bool operator==(const Command&) const = default;
-};
 
 // How many tasks a job has, what they are called and how many may run at once.
 struct TaskSet {
@@ -75,7 +68,9 @@ struct JobSpec {
   // of a batch read from a file: the number of each command's line; empty: the label
   std::vector<std::uint32_t> line_numbers;
   TaskSet tasks;
-  Request request;
+  Request request;  // of each task; those of a gang have their own
+  Gang gang;
+  Container container;
   std::int32_t priority = 0;
   Duration time_limit;           // zero: none
   Duration grace = seconds(10);  // between SIGTERM and SIGKILL

@@ -8,6 +8,9 @@ namespace tutti {
 namespace {
 
 constexpr MilliGpu kWholeDevice{1000};
+constexpr std::uint32_t kPorts = kLastPort - kFirstPort + 1;
+// Ports of neighbouring seeds lie apart.
+constexpr std::uint64_t kPortStep = 16;
 // A display server or a monitor that keeps a context open does not make a device unfit to be had
 // alone.
 constexpr MiB kIdleForeign{512};
@@ -60,7 +63,18 @@ bool is_meant(const Node& node, const Request& request) {
 bool has_room(const Node& node, const Request& request) {
   return request.cpus <= node.free_cpus - node.foreign_cpus &&
          request.memory <= node.free_memory - node.foreign_memory &&
-         (node.max_jobs == 0 || node.jobs < node.max_jobs) && is_meant(node, request);
+         (node.max_jobs == 0 || node.jobs < node.max_jobs) &&
+         request.ports + node.ports.size() <= kPorts && is_meant(node, request);
+}
+
+// Free ports of the node, the first ones from where the seed says, in rising order.
+std::vector<std::uint32_t> grant_ports(const Node& node, std::uint32_t count, std::uint64_t seed) {
+  std::vector<std::uint32_t> granted;
+  for (std::uint64_t i = 0; i < kPorts && granted.size() < count; ++i) {
+    const auto port = kFirstPort + static_cast<std::uint32_t>((seed + i) % kPorts);
+    if (!std::binary_search(node.ports.begin(), node.ports.end(), port)) granted.push_back(port);
+  }
+  return granted;
 }
 
 template <typename Predicate>
@@ -169,7 +183,7 @@ bool is_of_type(std::string_view type, std::string_view wanted) {
 
 bool could_ever_fit(const Node& node, const Request& request) {
   return node.state != Node::State::kGone && request.cpus <= node.cpus &&
-         request.memory <= node.memory && is_meant(node, request) &&
+         request.memory <= node.memory && request.ports <= kPorts && is_meant(node, request) &&
          enough_devices(node, request.devices, suffices_empty);
 }
 
@@ -193,8 +207,9 @@ std::uint32_t devices_now(const Node& node, const DeviceRequest& wanted) {
 }
 
 Allocation grant(const Node& node, const Request& request, std::span<const DeviceId> kept,
-                 std::span<const DeviceDemand> demand) {
-  Allocation allocation{node.id, request.cpus, request.memory, {}};
+                 std::span<const DeviceDemand> demand, std::uint64_t port_seed) {
+  Allocation allocation{.node = node.id, .cpus = request.cpus, .memory = request.memory};
+  if (request.ports > 0) allocation.ports = grant_ports(node, request.ports, port_seed * kPortStep);
   if (request.devices.count == 0) return allocation;
   const std::vector<Candidate> found = candidates(node, request.devices, kept, demand);
   TUTTI_CHECK(found.size() >= request.devices.count);
@@ -210,6 +225,8 @@ void reserve(Node& node, const Allocation& allocation) {
   node.free_cpus -= allocation.cpus;
   node.free_memory -= allocation.memory;
   ++node.jobs;
+  for (const std::uint32_t port : allocation.ports)
+    node.ports.insert(std::lower_bound(node.ports.begin(), node.ports.end(), port), port);
   for (const DeviceGrant& grant : allocation.devices) take(node.devices.at(grant.id.value), grant);
 }
 
@@ -218,6 +235,7 @@ void release(Node& node, const Allocation& allocation) {
   node.free_memory += allocation.memory;
   TUTTI_CHECK(node.jobs > 0);
   --node.jobs;
+  for (const std::uint32_t port : allocation.ports) std::erase(node.ports, port);
   for (const DeviceGrant& grant : allocation.devices) {
     Device& device = node.devices.at(grant.id.value);
     device.reserved_memory -= grant.memory;

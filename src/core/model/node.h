@@ -39,6 +39,11 @@ struct DeviceDemand {
 // The machine that the daemon runs on is always this node.
 inline constexpr NodeId kThisMachine{1};
 
+// The TCP ports that attempts are granted, on every node: below those that Linux gives out by
+// itself (32768 and up), and away from what is usually in use.
+inline constexpr std::uint32_t kFirstPort = 20000;
+inline constexpr std::uint32_t kLastPort = 29999;
+
 // How a machine elsewhere is reached, as its owner said it.
 struct Remote {
   std::string address;  // [user@]host[:port], or an alias of ssh's configuration; empty: here
@@ -69,6 +74,9 @@ struct Node {
   std::uint32_t jobs = 0;      // attempts there now
   MilliCpu foreign_cpus;       // what others use of it, as far as that is measured
   MiB foreign_memory;
+  // Where other nodes reach what listens there; empty: its name.
+  std::string address;
+  std::vector<std::uint32_t> ports;  // those that are granted; sorted
   bool operator==(const Node&) const = default;
 };
 
@@ -95,9 +103,10 @@ std::uint32_t devices_now(const Node& node, const DeviceRequest& wanted);
 
 // The grant for a request that fits beside `kept`. Of the devices that suffice it takes those after
 // which the expected part of the device that nobody in `demand` can use grows least, then the
-// fullest; ties by id. With Packing::kSpread the emptiest.
+// fullest; ties by id. With Packing::kSpread the emptiest. Ports are looked for from a place on
+// that follows from `port_seed`, so that one that was just given back rests.
 Allocation grant(const Node& node, const Request& request, std::span<const DeviceId> kept = {},
-                 std::span<const DeviceDemand> demand = {});
+                 std::span<const DeviceDemand> demand = {}, std::uint64_t port_seed = 0);
 
 void reserve(Node& node, const Allocation& allocation);
 void release(Node& node, const Allocation& allocation);

@@ -24,6 +24,8 @@ const char* ending_name(Ending ending) {
       return "preempted";
     case Ending::kDeviceOutOfMemory:
       return "gpu_out_of_memory";
+    case Ending::kRankFailed:
+      return "rank_failed";
   }
   return "unknown";
 }
@@ -42,6 +44,7 @@ int exit_status(const Outcome& outcome) {
       return 137;
     case Ending::kCancelled:
     case Ending::kPreempted:
+    case Ending::kRankFailed:
       return 130;
     case Ending::kNotStarted:
       return outcome.exit_code != 0 ? outcome.exit_code : 127;

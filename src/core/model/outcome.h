@@ -19,9 +19,10 @@ enum class Ending : std::uint8_t {
   kRecalled = 7,           // taken back before it started; does not count as an attempt
   kPreempted = 8,          // stopped by the scheduler; does not count against retries
   kDeviceOutOfMemory = 9,  // a device's memory did not suffice; counted apart from retries
+  kRankFailed = 10,        // stopped because another rank of its gang has failed
 };
 
-inline constexpr Ending kLastEnding = Ending::kDeviceOutOfMemory;
+inline constexpr Ending kLastEnding = Ending::kRankFailed;
 
 // The lower-case name that JSON, tables and docs use.
 const char* ending_name(Ending ending);

@@ -25,6 +25,7 @@ struct TaskRow {
   bool staged = false;
   std::vector<DeviceGrant> devices;
   bool measuring = false;
+  std::vector<std::uint32_t> ports;
   TimePoint placed_at;
   TimePoint started_at;
   TimePoint ended_at;

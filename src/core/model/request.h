@@ -52,6 +52,7 @@ struct Request {
   // only counted.
   bool limit_cpus = false;
   bool limit_memory = false;
+  std::uint32_t ports = 0;  // TCP ports of the node that nobody else is given meanwhile
   auto operator<=>(const Request&) const = default;
 };
 
@@ -70,6 +71,7 @@ struct Allocation {
   MiB memory;
   std::vector<DeviceGrant> devices;
   bool measuring = false;  // the first run of its kind, alone on its devices to be measured
+  std::vector<std::uint32_t> ports;
   bool operator==(const Allocation&) const = default;
 };
 

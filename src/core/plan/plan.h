@@ -18,26 +18,41 @@ struct Start {
   bool operator==(const Start&) const = default;
 };
 
+// Start these ranks of a gang together, in their order.
+struct GangStart {
+  JobId job;
+  std::vector<Allocation> ranks;
+  bool operator==(const GangStart&) const = default;
+};
+
 // Take back what is staged in this lane: something else must come first.
 struct Recall {
   LaneId lane;
   bool operator==(const Recall&) const = default;
 };
 
-// Room on a node that is kept for the first group that does not fit.
+// Room on one node, of a gang on several, that is kept for the first group that does not fit.
 struct Reservation {
+  struct Part {
+    NodeId node;
+    // What others may still take of the node without delaying it.
+    MilliCpu spare_cpus;
+    MiB spare_memory;
+    std::vector<DeviceId> devices;  // those that are kept for it
+    bool operator==(const Part&) const = default;
+  };
   std::uint32_t group = 0;
-  NodeId node;
   TimePoint at;  // when it will fit at the latest; zero: nobody knows
-  // What others may still take of the node without delaying it.
-  MilliCpu spare_cpus;
-  MiB spare_memory;
-  std::vector<DeviceId> devices;  // those that are kept for it
+  std::vector<Part> parts;
+
+  // What is kept on this node; null: nothing.
+  const Part* on(NodeId node) const;
   bool operator==(const Reservation&) const = default;
 };
 
 // What a policy proposes. It is data: the controller applies it, in this order.
 struct Plan {
+  std::vector<GangStart> gangs;
   std::vector<Start> starts;
   std::vector<Recall> recalls;
   std::optional<Reservation> reservation;

@@ -60,6 +60,10 @@ const char* reason_name(ReasonCode code) {
       return "reserved";
     case ReasonCode::kNodes:
       return "nodes";
+    case ReasonCode::kRanks:
+      return "ranks";
+    case ReasonCode::kRestarting:
+      return "restarting";
     case ReasonCode::kProfile:
       return "profile";
     case ReasonCode::kStarting:
@@ -101,6 +105,12 @@ std::string text_of(const Reason& reason, TimePoint now) {
                          reason.node, reason.job.value);
     case ReasonCode::kNodes:
       return fmt::format("no node that could run it takes work: {}", reason.detail);
+    case ReasonCode::kRanks:
+      return fmt::format("{} start together, and there is room for {}",
+                         plural(static_cast<std::uint64_t>(reason.wanted), "rank"),
+                         reason.available == 0 ? "none" : fmt::format("{}", reason.available));
+    case ReasonCode::kRestarting:
+      return "all ranks start again together, and some have not stopped yet";
     case ReasonCode::kProfile:
       return fmt::format("waiting for profile of {}, job {}{}", reason.detail, reason.job.value,
                          reason.until ? ", about " + text_of_wait(reason.until - now)

@@ -23,6 +23,8 @@ enum class ReasonCode : std::uint8_t {
   kBehind,      // `count` tasks come before it in the queue; `job` is the first of them
   kReserved,    // would fit, but the room is kept for `job`, which waits longer
   kNodes,       // every node that could run it is down or draining
+  kRanks,       // of `wanted` ranks that start together `available` find room
+  kRestarting,  // the other ranks of its gang have to stop first
   kProfile,     // the first run of its kind, `detail`, is being measured: `job`, until `until`
   kStarting,    // nothing blocks it: it starts with the next round
 };

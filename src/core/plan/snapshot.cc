@@ -26,14 +26,24 @@ Expected expected_of(const Ledger& ledger, const std::string& kind) {
   return {profile->recent_mean(), profile->quantile(0.5), profile->quantile(0.9)};
 }
 
+ReadyJob head_of(const Ledger& ledger, const Job& job) {
+  ReadyJob head{job.id, job.submitted_at, job.listed, {}, 0};
+  if (ledger.ranks_of(job).empty()) return head;
+  for (const std::uint32_t rank : ledger.ready_ranks(job)) {
+    head.ranks.push_back(&ledger.request_of(job, rank));
+    head.tries = std::max(head.tries, ledger.attempts_of({job.id, rank}));
+  }
+  head.tasks = static_cast<std::uint32_t>(head.ranks.size());
+  return head;
+}
+
 GroupView view_of(const Ledger& ledger, std::uint32_t index, const Expected& expected,
                   std::span<const DeviceType> types) {
   const Group& group = ledger.group(index);
   GroupView view{.group = index, .key = &group.key, .ready = group.ready_tasks};
   for (const JobId id : group.ready) {
     if (view.heads.size() == Snapshot::kHeads) break;
-    const Job& job = *ledger.find_job(id);
-    view.heads.push_back({id, job.submitted_at, job.listed});
+    view.heads.push_back(head_of(ledger, *ledger.find_job(id)));
   }
   view.recent_mean = expected.recent_mean;
   view.p50 = expected.p50;
@@ -113,6 +123,10 @@ Snapshot snapshot_of(const Ledger& ledger, TimePoint now) {
     snapshot.held.push_back(ledger.held(ledger.group(index).key.account));
   }
   snapshot.demand = demand_in(snapshot.groups);
+  for (const JobId id : ledger.regrowing()) {
+    const Job& job = *ledger.find_job(id);
+    snapshot.regrowing.emplace_back(job.group, head_of(ledger, job));
+  }
   for (const auto& [task, attempt] : ledger.active()) {
     if (attempt.staged) continue;
     const std::uint32_t group = ledger.find_job(task.job)->group;

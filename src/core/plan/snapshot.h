@@ -2,12 +2,14 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/units.h"
 #include "core/lifecycle/ledger.h"
 #include "core/model/ids.h"
 #include "core/model/node.h"
+#include "core/plan/demand.h"
 
 namespace tutti {
 
@@ -16,6 +18,9 @@ struct ReadyJob {
   JobId job;
   TimePoint submitted_at;
   std::uint32_t tasks = 0;
+  // Of a gang: what each of its ready ranks wants; they start together or not at all.
+  std::vector<const Request*> ranks;
+  std::uint32_t tries = 0;  // the number of its newest attempt
 };
 
 // A group as a policy sees it: what it wants, who waits, and what is known of how long it runs.
@@ -60,6 +65,8 @@ struct Snapshot {
   TimePoint now;
   std::span<const Node> nodes;
   std::vector<GroupView> groups;  // those with ready tasks
+  // Gangs of which some ranks run already: what is left of each, and its group.
+  std::vector<std::pair<std::uint32_t, ReadyJob>> regrowing;
   std::vector<RunningView> running;
   std::vector<LaneView> lanes;
   std::vector<DeviceDemand> demand;  // what the groups want of devices, the largest part first

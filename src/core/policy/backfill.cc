@@ -90,12 +90,13 @@ std::optional<Reservation> reserve_for(const GroupView& head, const Snapshot& sn
     best_at = at;
     later.id = node.id;
     best = Reservation{.group = head.group,
-                       .node = node.id,
                        .at = best_at == kNobodyKnows ? TimePoint() : best_at,
-                       .spare_cpus = later.free_cpus - request.cpus,
-                       .spare_memory = later.free_memory - request.memory};
+                       .parts = {{.node = node.id,
+                                  .spare_cpus = later.free_cpus - request.cpus,
+                                  .spare_memory = later.free_memory - request.memory,
+                                  .devices = {}}}};
     for (const DeviceGrant& one : grant(later, request, {}, snapshot.demand).devices)
-      best->devices.push_back(one.id);
+      best->parts.front().devices.push_back(one.id);
   }
   return best;
 }

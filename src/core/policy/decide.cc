@@ -6,6 +6,7 @@
 
 #include "core/policy/backfill.h"
 #include "core/policy/fair_order.h"
+#include "core/policy/gang_placement.h"
 #include "core/policy/lookahead.h"
 #include "core/policy/workspace.h"
 
@@ -13,12 +14,33 @@ namespace tutti {
 namespace {
 
 // What others take of the reserved node beside the head is gone from the spare.
-void charge(std::optional<Reservation>& reservation, const Request& request,
-            const Allocation& allocation, TimePoint bounded_end) {
-  if (!reservation || reservation->node != allocation.node) return;
-  if (ends_before(*reservation, bounded_end)) return;
-  reservation->spare_cpus -= request.cpus;
-  reservation->spare_memory -= request.memory;
+void charge(std::optional<Reservation>& reservation, const Allocation& allocation,
+            TimePoint bounded_end) {
+  if (!reservation || ends_before(*reservation, bounded_end)) return;
+  for (Reservation::Part& part : reservation->parts) {
+    if (part.node != allocation.node) continue;
+    part.spare_cpus -= allocation.cpus;
+    part.spare_memory -= allocation.memory;
+  }
+}
+
+TimePoint bounded_end_of(const GroupView& view, TimePoint now) {
+  return view.bound().value > 0 ? now + view.bound() : TimePoint();
+}
+
+// Whether all ready ranks of a gang were placed.
+bool place_gang(const ReadyJob& gang, TimePoint bounded_end, const Snapshot& snapshot,
+                Workspace& workspace, Plan& plan) {
+  std::vector<Allocation> grants = place_together(
+      workspace.nodes(), gang.ranks,
+      {&plan.reservation, bounded_end, snapshot.demand, gang.job.value * 64 + gang.tries});
+  if (grants.size() < gang.ranks.size()) return false;
+  for (const Allocation& one : grants) {
+    workspace.take(one);
+    charge(plan.reservation, one, bounded_end);
+  }
+  plan.gangs.push_back({gang.job, std::move(grants)});
+  return true;
 }
 
 }  // namespace
@@ -31,6 +53,10 @@ Plan decide(const Snapshot& snapshot) {
   std::vector<std::size_t> blocked;
   std::vector<std::uint64_t> taken(snapshot.groups.size());
 
+  // What has begun comes first: it holds room while it waits for the rest of itself.
+  for (const auto& [group, gang] : snapshot.regrowing)
+    place_gang(gang, TimePoint(), snapshot, workspace, plan);
+
   while (const auto position = order.next()) {
     const GroupView& view = snapshot.groups[*position];
     if (view.measured_by.value > 0 || (view.measure && measured.contains(view.key->kind))) {
@@ -38,8 +64,19 @@ Plan decide(const Snapshot& snapshot) {
       continue;
     }
     const Request& request = view.request;
-    const TimePoint bounded_end =
-        view.bound().value > 0 ? snapshot.now + view.bound() : TimePoint();
+    const TimePoint bounded_end = bounded_end_of(view, snapshot.now);
+    if (const ReadyJob& head = order.head(*position); !head.ranks.empty()) {
+      if (!place_gang(head, bounded_end, snapshot, workspace, plan)) {
+        if (!plan.reservation)
+          plan.reservation = reserve_for_gang(view, head, snapshot, workspace.nodes());
+        blocked.push_back(*position);
+        order.remove(*position);
+        continue;
+      }
+      taken[*position] += head.tasks;
+      if (!order.granted_head(*position) && taken[*position] < view.ready) plan.more = true;
+      continue;
+    }
     const auto node = workspace.find(request, plan.reservation, bounded_end);
     if (!node) {
       if (!plan.reservation) plan.reservation = reserve_for(view, snapshot, workspace);
@@ -47,10 +84,12 @@ Plan decide(const Snapshot& snapshot) {
       order.remove(*position);
       continue;
     }
-    Allocation allocation = workspace.take(request, *node, plan.reservation, bounded_end);
+    const std::uint64_t port_seed = order.head(*position).job.value * 64 + taken[*position];
+    Allocation allocation =
+        workspace.take(request, *node, plan.reservation, bounded_end, port_seed);
     allocation.measuring = view.measure;
     if (view.measure) measured.insert(view.key->kind);
-    charge(plan.reservation, request, allocation, bounded_end);
+    charge(plan.reservation, allocation, bounded_end);
     plan.starts.push_back({view.group, std::move(allocation), false});
     ++taken[*position];
     if (!order.granted(*position) && taken[*position] < view.ready) plan.more = true;

@@ -11,89 +11,12 @@
 #include "core/plan/demand.h"
 #include "core/plan/snapshot.h"
 #include "core/policy/decide.h"
+#include "core/policy/explain_gang.h"
 #include "core/policy/forecast.h"
+#include "core/policy/lacks.h"
 
 namespace tutti {
 namespace {
-
-// Which devices are meant, after the word "GPU", such as " of type A100 with 20480 MiB free".
-std::string device_words(const DeviceRequest& wanted) {
-  std::string words;
-  if (!wanted.type.empty()) words += fmt::format(" of type {}", wanted.type);
-  if (wanted.whole()) {
-    if (wanted.memory.value > 0) words += fmt::format(" of at least {} MiB", wanted.memory.value);
-    return words + " to itself";
-  }
-  if (wanted.memory.value > 0) words += fmt::format(" with {} MiB free", wanted.memory.value);
-  if (wanted.share.value > 0)
-    words += fmt::format("{} {:g} of it unused", wanted.memory.value > 0 ? " and" : " with",
-                         static_cast<double>(wanted.share.value) / 1000.0);
-  return words;
-}
-
-// Why devices of the node are left out, such as "; GPU 1 is not used: 3 ECC errors".
-std::string device_troubles(const Node& node) {
-  std::string words;
-  for (const Device& device : node.devices) {
-    if (!device.healthy)
-      words += fmt::format("; GPU {} is not used: {}", device.id.value,
-                           device.trouble.empty() ? "it is sick" : device.trouble);
-    else if (device.foreign.value > 0)
-      words += fmt::format("; others have {} MiB of GPU {}", device.foreign.value, device.id.value);
-  }
-  return words;
-}
-
-// The node that lacks least: the one to name in a reason.
-const Node* best_node(const Ledger& ledger, const Request& request) {
-  const Node* best = nullptr;
-  for (const Node& node : ledger.nodes()) {
-    if (node.state != Node::State::kUp || !could_ever_fit(node, request)) continue;
-    if (best == nullptr || fits_now(node, request) > fits_now(*best, request) ||
-        (fits_now(node, request) == fits_now(*best, request) && node.free_cpus > best->free_cpus))
-      best = &node;
-  }
-  return best;
-}
-
-void add_lacks(const Node& node, const Request& request, std::vector<Reason>& reasons) {
-  const auto lack = [&](ReasonCode code, std::int64_t wanted, std::int64_t available,
-                        std::int64_t capacity, std::string detail = {}) {
-    reasons.push_back({.code = code,
-                       .wanted = wanted,
-                       .available = std::max<std::int64_t>(available, 0),
-                       .capacity = capacity,
-                       .node = node.name,
-                       .detail = std::move(detail)});
-  };
-  const MilliCpu cpus = node.free_cpus - node.foreign_cpus;
-  const MiB memory = node.free_memory - node.foreign_memory;
-  if (request.cpus > cpus) lack(ReasonCode::kCpus, request.cpus.value, cpus.value, node.cpus.value);
-  if (request.memory > memory)
-    lack(ReasonCode::kMemory, request.memory.value, memory.value, node.memory.value);
-  if (node.max_jobs > 0 && node.jobs >= node.max_jobs)
-    lack(ReasonCode::kJobs, 1, node.jobs, node.max_jobs);
-  Request devices_only;
-  devices_only.labels = request.labels;
-  devices_only.cpus = MilliCpu();
-  devices_only.devices = request.devices;
-  if (!fits_now(node, devices_only) && request.devices.count > 0) {
-    lack(ReasonCode::kDevices, request.devices.count, devices_now(node, request.devices),
-         static_cast<std::int64_t>(node.devices.size()), device_words(request.devices));
-    reasons.back().more = device_troubles(node);
-  }
-}
-
-std::string closed_nodes(const Ledger& ledger, const Request& request) {
-  std::string text;
-  for (const Node& node : ledger.nodes()) {
-    if (!could_ever_fit(node, request)) continue;
-    text += fmt::format("{}{} is {}{}", text.empty() ? "" : ", ", node.name,
-                        node_state_name(node.state),
-                        node.state_reason.empty() ? "" : " (" + node.state_reason + ")");
-  }
-  return text.empty() ? "there is no such node at present" : text;
-}
 
 std::optional<std::size_t> position_of(const Snapshot& snapshot, std::uint32_t group) {
   for (std::size_t i = 0; i < snapshot.groups.size(); ++i) {
@@ -237,7 +160,7 @@ void explain_ready(const Ledger& ledger, const Job& job, TimePoint now, Explanat
   }
   const Plan plan = decide(snapshot);
   if (fits && plan.reservation && plan.reservation->group != job.group &&
-      plan.reservation->node == node->id) {
+      plan.reservation->on(node->id) != nullptr) {
     const JobId head = *ledger.group(plan.reservation->group).ready.begin();
     answer.reasons.push_back({.code = ReasonCode::kReserved, .job = head, .node = node->name});
   }
@@ -260,16 +183,20 @@ Explanation explain(const Ledger& ledger, JobId id, std::uint32_t task, TimePoin
   for (const Dependency& dependency : job.after)
     answer.reasons.push_back(
         {.code = ReasonCode::kDependency, .job = dependency.job, .when = dependency.when});
+  if (!job.after.empty()) answer.basis = "not known: it depends on when those jobs end";
   if (const TimePoint until = ledger.not_before({id, task})) {
     answer.reasons.push_back({.code = ReasonCode::kBackoff, .until = until});
     answer.expected_start_p50 = answer.expected_start_p90 = until;
     answer.basis = "the end of its back-off, if there is room then";
   }
+  if (!ledger.ranks_of(job).empty()) {
+    if (answer.reasons.empty()) explain_rank(ledger, job, now, answer);
+    return answer;
+  }
   if (job.tasks.max_parallel > 0 && job.counts.active() >= job.tasks.max_parallel) {
     answer.reasons.push_back({.code = ReasonCode::kArrayLimit, .count = job.tasks.max_parallel});
     answer.remedies.push_back("the end of one of its job's running tasks");
   }
-  if (!job.after.empty()) answer.basis = "not known: it depends on when those jobs end";
   if (answer.reasons.empty()) explain_ready(ledger, job, now, answer);
   return answer;
 }

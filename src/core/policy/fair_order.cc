@@ -86,8 +86,12 @@ void FairOrder::measure_use() {
   }
 }
 
+const ReadyJob& FairOrder::head(std::size_t position) const {
+  return snapshot_.groups[position].heads[places_[position].head];
+}
+
 JobId FairOrder::head_of(std::size_t position) const {
-  return snapshot_.groups[position].heads[places_[position].head].job;
+  return head(position).job;
 }
 
 std::optional<std::size_t> FairOrder::next() const {
@@ -108,10 +112,21 @@ void FairOrder::remove(std::size_t position) {
 }
 
 bool FairOrder::granted(std::size_t position) {
+  const GroupView& view = snapshot_.groups[position];
+  const Place& place = places_[position];
+  return charge(position, use_of(weight_of(view.request)),
+                place.taken + 1 == view.heads[place.head].tasks);
+}
+
+bool FairOrder::granted_head(std::size_t position) {
+  MilliCpu weight;
+  for (const Request* request : head(position).ranks) weight += weight_of(*request);
+  return charge(position, use_of(weight), true);
+}
+
+bool FairOrder::charge(std::size_t position, double use, bool next_head) {
   Place& place = places_[position];
   const GroupView& view = snapshot_.groups[position];
-  const double use = use_of(weight_of(view.request));
-  const bool next_head = place.taken + 1 == view.heads[place.head].tasks;
   const bool left = !next_head || place.head + 1 < view.heads.size();
   const std::size_t user_index = place.user;
   User& user = users_[user_index];

@@ -25,6 +25,10 @@ class FairOrder {
   // One task of it was granted: its account moves back, its next job moves up. Returns false when
   // the snapshot shows no further job of that group; it is then removed.
   bool granted(std::size_t position);
+  // Likewise, for all tasks of its oldest job at once.
+  bool granted_head(std::size_t position);
+  // Its oldest job with tasks left.
+  const ReadyJob& head(std::size_t position) const;
   // It cannot start now: leave it out from here on.
   void remove(std::size_t position);
 
@@ -52,6 +56,7 @@ class FairOrder {
   void number_accounts();
   void measure_use();
   JobId head_of(std::size_t position) const;
+  bool charge(std::size_t position, double use, bool next_head);
 
   const Snapshot& snapshot_;
   std::vector<Place> places_;  // by position

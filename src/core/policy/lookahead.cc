@@ -13,7 +13,7 @@ constexpr std::uint32_t kDeepest = 32;
 
 std::uint32_t depth_of(const GroupView& view) {
   if (view.recent_mean.value == 0 || view.recent_mean > kShort) return 0;
-  if (view.request.devices.count > 0) return 0;
+  if (!shares_lanes(*view.key)) return 0;
   const auto depth = static_cast<std::uint32_t>(kWindow.value / view.recent_mean.value);
   return std::clamp(depth, 2u, kDeepest);
 }
@@ -29,7 +29,7 @@ class Backlogs {
     }
     for (const LaneView& view : snapshot.lanes) {
       const Lane* lane = view.lane;
-      if (lane->width > 0 && snapshot.nodes[lane->node.value - 1].keeps_backlog)
+      if (lane->shared && lane->width > 0 && snapshot.nodes[lane->node.value - 1].keeps_backlog)
         by_request_[lane->request].push_back(lane);
     }
   }
@@ -89,7 +89,9 @@ bool stage(const GroupView& view, std::uint64_t left, Backlogs& backlogs, Plan& 
     if (lane == nullptr) return false;
     backlogs.add(*lane);
     plan.starts.push_back(
-        {view.group, {lane->node, lane->request.cpus, lane->request.memory, {}}, true});
+        {view.group,
+         {.node = lane->node, .cpus = lane->request.cpus, .memory = lane->request.memory},
+         true});
     --left;
   }
   return true;

@@ -225,7 +225,7 @@ TEST(backfill, the_head_gets_the_node_that_is_free_first) {
   world.submit(limited(4, 10));
   world.pass();
   ASSERT_TRUE(world.plan.reservation);
-  EXPECT_EQ(world.plan.reservation->node, NodeId(2));
+  EXPECT_EQ(world.plan.reservation->parts.front().node, NodeId(2));
   EXPECT_EQ(world.plan.reservation->at, world.now + seconds(50));
 }
 

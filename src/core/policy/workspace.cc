@@ -9,9 +9,11 @@ bool ends_before(const Reservation& reservation, TimePoint bounded_end) {
   return bounded_end && reservation.at && bounded_end <= reservation.at;
 }
 
-bool leaves(const Reservation& reservation, const Request& request, TimePoint bounded_end) {
-  if (ends_before(reservation, bounded_end)) return true;
-  return request.cpus <= reservation.spare_cpus && request.memory <= reservation.spare_memory;
+bool leaves(const Reservation& reservation, NodeId node, const Request& request,
+            TimePoint bounded_end) {
+  const Reservation::Part* part = reservation.on(node);
+  if (part == nullptr || ends_before(reservation, bounded_end)) return true;
+  return request.cpus <= part->spare_cpus && request.memory <= part->spare_memory;
 }
 
 Workspace::Workspace(std::span<const Node> nodes, std::span<const DeviceDemand> demand)
@@ -49,10 +51,8 @@ bool Workspace::allowed(const Request& request, std::size_t index,
   if (!room.up || request.cpus.value > room.cpus || request.memory.value > room.memory ||
       request.devices.count > room.devices)
     return false;
-  if (reservation && reservation->node.value == index + 1 &&
-      !leaves(*reservation, request, bounded_end))
-    return false;
-  if (request.devices.count == 0 && request.labels.empty())
+  if (reservation && !leaves(*reservation, nodes_[index].id, request, bounded_end)) return false;
+  if (request.devices.count == 0 && request.labels.empty() && request.ports == 0)
     return nodes_[index].remote.address.empty();
   return fits_beside(nodes_[index], request, kept(index, reservation, bounded_end));
 }
@@ -60,10 +60,10 @@ bool Workspace::allowed(const Request& request, std::size_t index,
 std::span<const DeviceId> Workspace::kept(std::size_t index,
                                           const std::optional<Reservation>& reservation,
                                           TimePoint bounded_end) const {
-  if (!reservation || reservation->node.value != index + 1 ||
-      ends_before(*reservation, bounded_end))
-    return {};
-  return reservation->devices;
+  if (!reservation || ends_before(*reservation, bounded_end)) return {};
+  const Reservation::Part* part = reservation->on(nodes_[index].id);
+  if (part == nullptr) return {};
+  return part->devices;
 }
 
 std::optional<NodeId> Workspace::find(const Request& request,
@@ -87,15 +87,20 @@ std::optional<NodeId> Workspace::find(const Request& request,
 }
 
 Allocation Workspace::take(const Request& request, NodeId id,
-                           const std::optional<Reservation>& reservation, TimePoint bounded_end) {
-  Node& node = nodes_[id.value - 1];
-  Allocation allocation =
-      grant(node, request, kept(id.value - 1, reservation, bounded_end), demand_);
-  reserve(node, allocation);
-  order_.erase(place_of(id.value - 1));
-  rooms_[id.value - 1] = room_of(node);
-  order_.insert(place_of(id.value - 1));
+                           const std::optional<Reservation>& reservation, TimePoint bounded_end,
+                           std::uint64_t port_seed) {
+  Allocation allocation = grant(nodes_[id.value - 1], request,
+                                kept(id.value - 1, reservation, bounded_end), demand_, port_seed);
+  take(allocation);
   return allocation;
+}
+
+void Workspace::take(const Allocation& allocation) {
+  const std::size_t index = allocation.node.value - 1;
+  reserve(nodes_[index], allocation);
+  order_.erase(place_of(index));
+  rooms_[index] = room_of(nodes_[index]);
+  order_.insert(place_of(index));
 }
 
 bool Workspace::fits(const Request& request, NodeId id) const {

@@ -27,9 +27,13 @@ class Workspace {
                              TimePoint bounded_end) const;
   // Takes what find() found, under the same conditions.
   Allocation take(const Request& request, NodeId node,
-                  const std::optional<Reservation>& reservation, TimePoint bounded_end);
+                  const std::optional<Reservation>& reservation, TimePoint bounded_end,
+                  std::uint64_t port_seed = 0);
+  // Takes a grant that was made elsewhere.
+  void take(const Allocation& allocation);
   bool fits(const Request& request, NodeId node) const;
   const Node& node(NodeId id) const { return nodes_[id.value - 1]; }
+  std::span<const Node> nodes() const { return nodes_; }
 
  private:
   bool allowed(const Request& request, std::size_t index,
@@ -60,7 +64,8 @@ class Workspace {
 // Whether something that ends by `bounded_end` (zero: unknown) is gone when the reservation is due.
 bool ends_before(const Reservation& reservation, TimePoint bounded_end);
 
-// Whether the reservation leaves this much of its node to others until it is due.
-bool leaves(const Reservation& reservation, const Request& request, TimePoint bounded_end);
+// Whether the reservation leaves this much of a node to others until it is due.
+bool leaves(const Reservation& reservation, NodeId node, const Request& request,
+            TimePoint bounded_end);
 
 }  // namespace tutti

@@ -1,0 +1,155 @@
+// The parts of Ledger that know of gangs: which ranks start together, and what the failure of one
+// means for the others.
+#include <algorithm>
+#include <functional>
+
+#include "base/check.h"
+#include "core/lifecycle/ledger.h"
+
+namespace tutti {
+namespace {
+
+using Rule = FailureRule::Kind;
+
+// Whether the others have to end when a rank of this group has failed for good.
+bool takes_all_down(const FailureRule& rule) {
+  return rule.kind == Rule::kFailFast || rule.kind == Rule::kRestart;
+}
+
+}  // namespace
+
+const std::vector<RankGroup>& Ledger::ranks_of(const Job& job) const {
+  return groups_[job.group].key.ranks;
+}
+
+const Request& Ledger::request_of(const Job& job, std::uint32_t index) const {
+  const std::vector<RankGroup>& ranks = ranks_of(job);
+  if (ranks.empty()) return groups_[job.group].key.request;
+  return ranks[position_of_rank(ranks, index).group].request;
+}
+
+std::vector<std::uint32_t> Ledger::ready_ranks(const Job& job) const {
+  std::vector<std::uint32_t> ready;
+  const bool begun = job.counts.active() > 0;
+  // All together or none: also those that ran before and have to wait a little.
+  if (job.restarting || (!begun && job.backing_off > 0)) return ready;
+  std::uint32_t first = 0;
+  for (const RankGroup& group : ranks_of(job)) {
+    std::uint32_t room = group.parallel > 0 ? group.parallel : group.count;
+    for (std::uint32_t rank = first; rank < first + group.count && room > 0; ++rank)
+      room -= is_active(job.state_of(rank)) ? 1 : 0;
+    for (std::uint32_t rank = first; rank < first + group.count && room > 0; ++rank) {
+      if (job.state_of(rank) != TaskState::kQueued || backoff_of_.contains({job.id, rank}))
+        continue;
+      ready.push_back(rank);
+      --room;
+    }
+    first += group.count;
+  }
+  return ready;
+}
+
+// Whether it cannot end well any more, so that what is left of it has to end too.
+bool Ledger::is_doomed(const Job& job) const {
+  std::uint32_t rank = 0;
+  for (const RankGroup& group : ranks_of(job)) {
+    std::uint32_t failed = 0;
+    for (std::uint32_t i = 0; i < group.count; ++i, ++rank) {
+      const TaskState state = job.state_of(rank);
+      failed += state == TaskState::kFailed || state == TaskState::kCancelled ? 1 : 0;
+    }
+    if (failed == 0 || group.failure.kind == Rule::kContinue) continue;
+    if (takes_all_down(group.failure) || group.count - failed < group.failure.number) return true;
+  }
+  return false;
+}
+
+// A rank that failed does not make the job fail where enough others have succeeded.
+TaskState Ledger::state_of(const Job& job) const {
+  const TaskState state = job_state(job.counts);
+  if (state != TaskState::kFailed || ranks_of(job).empty()) return state;
+  std::uint32_t rank = 0;
+  for (const RankGroup& group : ranks_of(job)) {
+    const bool tolerant = group.failure.kind == Rule::kMinSucceeded;
+    std::uint32_t succeeded = 0;
+    bool failed = false;
+    for (std::uint32_t i = 0; i < group.count; ++i, ++rank) {
+      succeeded += job.state_of(rank) == TaskState::kSucceeded ? 1 : 0;
+      failed = failed || job.state_of(rank) != TaskState::kSucceeded;
+    }
+    if (failed && !(tolerant && succeeded >= group.failure.number)) return state;
+  }
+  return TaskState::kSucceeded;
+}
+
+TaskState Ledger::rank_state_after(const Job& job, std::uint32_t index,
+                                   const ActiveAttempt& attempt, const Outcome& outcome) const {
+  if (attempt.stop_cause == Ending::kCancelled || attempt.stop_cause == Ending::kRankFailed)
+    return outcome.succeeded() ? TaskState::kSucceeded : TaskState::kCancelled;
+  // It has to run again with the others, however it ended.
+  if (attempt.stop_cause == Ending::kPreempted) return TaskState::kQueued;
+  if (outcome.succeeded()) return TaskState::kSucceeded;
+  if (outcome.ending == Ending::kCancelled) return TaskState::kCancelled;
+  if (outcome.ending == Ending::kRecalled || outcome.ending == Ending::kPreempted)
+    return TaskState::kQueued;
+  const std::vector<RankGroup>& ranks = ranks_of(job);
+  const FailureRule& rule = ranks[position_of_rank(ranks, index).group].failure;
+  const std::uint32_t used = job.slots[index].retries_used;
+  const bool again = (rule.kind == Rule::kRestart && used < rule.number) ||
+                     (rule.kind == Rule::kFailFast && used < job.max_retries);
+  return again ? TaskState::kQueued : TaskState::kFailed;
+}
+
+// Called after a rank has ended or was cancelled: draws the consequences for the others.
+void Ledger::settle_gang(Job& job, std::uint32_t index, TaskState state, bool failed,
+                         Changes& changes) {
+  const std::vector<RankGroup>& ranks = ranks_of(job);
+  const Rule rule = ranks[position_of_rank(ranks, index).group].failure.kind;
+  if (failed && state == TaskState::kQueued && rule == Rule::kFailFast) job.restarting = true;
+  if (is_doomed(job)) {
+    job.restarting = false;
+    end_all_queued(job, TaskState::kCancelled, changes);
+  } else if (job.restarting && job.counts.active() == 0) {
+    restart_gang(job, changes);
+  }
+}
+
+// Every rank runs again, also those that had ended well: the others need them.
+void Ledger::restart_gang(Job& job, Changes& changes) {
+  job.restarting = false;
+  std::uint16_t used = 0;
+  for (const TaskSlot& slot : job.slots) used = std::max(used, slot.retries_used);
+  const std::vector<RankGroup>& ranks = ranks_of(job);
+  for (std::uint32_t index = 0; index < job.slots.size(); ++index) {
+    TaskSlot& slot = job.slots[index];
+    const Rule rule = ranks[position_of_rank(ranks, index).group].failure.kind;
+    const bool apart = rule == Rule::kContinue || rule == Rule::kMinSucceeded;
+    if (!is_final(slot.state) || (apart && slot.state == TaskState::kSucceeded)) continue;
+    slot.retries_used = used;
+    set_state(job, index, TaskState::kQueued);
+    queue_again(job, index);
+    changes.tasks.push_back(task_row(job, index, nullptr));
+  }
+}
+
+std::vector<std::pair<AttemptId, Ending>> Ledger::stops_due(const Job& job) const {
+  std::vector<std::pair<AttemptId, Ending>> stops;
+  if (ranks_of(job).empty() || job.counts.active() == 0) return stops;
+  const bool doomed = is_doomed(job);
+  if (!doomed && !job.restarting) return stops;
+  for (std::uint32_t index = 0; index < job.slots.size(); ++index) {
+    const ActiveAttempt* attempt = find_active({job.id, index});
+    if (attempt == nullptr || attempt->stop_cause != Ending::kExited) continue;
+    stops.emplace_back(attempt->id, doomed ? Ending::kRankFailed : Ending::kPreempted);
+  }
+  return stops;
+}
+
+std::optional<std::uint32_t> Ledger::first_failed(const Job& job) const {
+  for (std::uint32_t index = 0; index < job.slots.size(); ++index) {
+    if (job.slots[index].state == TaskState::kFailed) return index;
+  }
+  return std::nullopt;
+}
+
+}  // namespace tutti

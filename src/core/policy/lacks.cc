@@ -1,0 +1,90 @@
+#include "core/policy/lacks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace tutti {
+namespace {
+
+// Which devices are meant, after the word "GPU", such as " of type A100 with 20480 MiB free".
+std::string device_words(const DeviceRequest& wanted) {
+  std::string words;
+  if (!wanted.type.empty()) words += fmt::format(" of type {}", wanted.type);
+  if (wanted.whole()) {
+    if (wanted.memory.value > 0) words += fmt::format(" of at least {} MiB", wanted.memory.value);
+    return words + " to itself";
+  }
+  if (wanted.memory.value > 0) words += fmt::format(" with {} MiB free", wanted.memory.value);
+  if (wanted.share.value > 0)
+    words += fmt::format("{} {:g} of it unused", wanted.memory.value > 0 ? " and" : " with",
+                         static_cast<double>(wanted.share.value) / 1000.0);
+  return words;
+}
+
+// Why devices of the node are left out, such as "; GPU 1 is not used: 3 ECC errors".
+std::string device_troubles(const Node& node) {
+  std::string words;
+  for (const Device& device : node.devices) {
+    if (!device.healthy)
+      words += fmt::format("; GPU {} is not used: {}", device.id.value,
+                           device.trouble.empty() ? "it is sick" : device.trouble);
+    else if (device.foreign.value > 0)
+      words += fmt::format("; others have {} MiB of GPU {}", device.foreign.value, device.id.value);
+  }
+  return words;
+}
+
+}  // namespace
+
+const Node* best_node(const Ledger& ledger, const Request& request) {
+  const Node* best = nullptr;
+  for (const Node& node : ledger.nodes()) {
+    if (node.state != Node::State::kUp || !could_ever_fit(node, request)) continue;
+    if (best == nullptr || fits_now(node, request) > fits_now(*best, request) ||
+        (fits_now(node, request) == fits_now(*best, request) && node.free_cpus > best->free_cpus))
+      best = &node;
+  }
+  return best;
+}
+
+void add_lacks(const Node& node, const Request& request, std::vector<Reason>& reasons) {
+  const auto lack = [&](ReasonCode code, std::int64_t wanted, std::int64_t available,
+                        std::int64_t capacity, std::string detail = {}) {
+    reasons.push_back({.code = code,
+                       .wanted = wanted,
+                       .available = std::max<std::int64_t>(available, 0),
+                       .capacity = capacity,
+                       .node = node.name,
+                       .detail = std::move(detail)});
+  };
+  const MilliCpu cpus = node.free_cpus - node.foreign_cpus;
+  const MiB memory = node.free_memory - node.foreign_memory;
+  if (request.cpus > cpus) lack(ReasonCode::kCpus, request.cpus.value, cpus.value, node.cpus.value);
+  if (request.memory > memory)
+    lack(ReasonCode::kMemory, request.memory.value, memory.value, node.memory.value);
+  if (node.max_jobs > 0 && node.jobs >= node.max_jobs)
+    lack(ReasonCode::kJobs, 1, node.jobs, node.max_jobs);
+  Request devices_only;
+  devices_only.labels = request.labels;
+  devices_only.cpus = MilliCpu();
+  devices_only.devices = request.devices;
+  if (!fits_now(node, devices_only) && request.devices.count > 0) {
+    lack(ReasonCode::kDevices, request.devices.count, devices_now(node, request.devices),
+         static_cast<std::int64_t>(node.devices.size()), device_words(request.devices));
+    reasons.back().more = device_troubles(node);
+  }
+}
+
+std::string closed_nodes(const Ledger& ledger, const Request& request) {
+  std::string text;
+  for (const Node& node : ledger.nodes()) {
+    if (!could_ever_fit(node, request)) continue;
+    text += fmt::format("{}{} is {}{}", text.empty() ? "" : ", ", node.name,
+                        node_state_name(node.state),
+                        node.state_reason.empty() ? "" : " (" + node.state_reason + ")");
+  }
+  return text.empty() ? "there is no such node at present" : text;
+}
+
+}  // namespace tutti

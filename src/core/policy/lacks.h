@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/lifecycle/ledger.h"
+#include "core/plan/reason.h"
+
+namespace tutti {
+
+// The node that lacks least of what is asked for: the one to name in a reason. Null: none could
+// ever run it, or none of those is up.
+const Node* best_node(const Ledger& ledger, const Request& request);
+
+// What the node lacks at present, one reason each.
+void add_lacks(const Node& node, const Request& request, std::vector<Reason>& reasons);
+
+// Why the nodes that could run it do not, in words.
+std::string closed_nodes(const Ledger& ledger, const Request& request);
+
+}  // namespace tutti
