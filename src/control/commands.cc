@@ -6,6 +6,7 @@
 
 #include "control/controller.h"
 #include "core/policy/explain.h"
+#include "core/policy/explain_gang.h"
 #include "core/spec/validate.h"
 
 namespace tutti {
@@ -148,6 +149,12 @@ Result<void> Controller::check(JobSpec& spec) const {
   fill_defaults(spec);
   if (const Result<void> valid = validate(spec); !valid) return valid.error();
   if (const std::string why = impossible(ledger_, spec.request); !why.empty())
+    return invalid_input(why);
+  for (const WorkerGroup& group : spec.gang.workers) {
+    if (const std::string why = impossible(ledger_, group.ranks.request); !why.empty())
+      return invalid_input(fmt::format("{}: {}", group.name, why));
+  }
+  if (const std::string why = impossible_gang(ledger_, facts_of({}, spec).ranks); !why.empty())
     return invalid_input(why);
   if (const std::string why = impossible_kind(ledger_, spec.request, spec.kind); !why.empty())
     return invalid_input(why);

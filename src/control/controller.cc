@@ -51,6 +51,8 @@ Result<void> Controller::reload() {
   ledger_ = Ledger();
   launches_.forget();
   recalled_.clear();
+  barriers_.clear();
+  disturbed_.clear();
   next_job_ = recovered->next_job;
   ledger_.restore_next_lane(recovered->next_lane);
   for (const Node& node : recovered->nodes) ledger_.restore_node(node);
@@ -58,8 +60,10 @@ Result<void> Controller::reload() {
   for (const UsageRecord& record : recovered->usage) ledger_.restore_usage(record);
   for (const Recovered::UnfinishedJob& job : recovered->jobs)
     ledger_.restore_job(job.row, job.facts, job.tasks);
+  restore_barriers();
 
   Known known{.nodes = ledger_.nodes()};
+  std::map<JobId, GangPlaces> places;
   for (const auto& [task, attempt] : ledger_.active()) {
     known.attempts.push_back({.id = attempt.id,
                               .allocation = attempt.allocation,
@@ -69,8 +73,10 @@ Result<void> Controller::reload() {
                               .pid_birth = attempt.pid_birth,
                               .order = {}});
     if (attempt.allocation.node == kThisMachine) continue;
-    Result<StartAttempt> order =
-        start_order({attempt.id, attempt.lane, attempt.staged, attempt.allocation});
+    const auto where = places.try_emplace(task.job);
+    if (where.second) where.first->second = places_of(task.job);
+    Result<StartAttempt> order = start_order(
+        {attempt.id, attempt.lane, attempt.staged, attempt.allocation}, where.first->second);
     if (order) known.attempts.back().order = *std::move(order);
   }
   std::sort(known.attempts.begin(), known.attempts.end(),
@@ -156,12 +162,14 @@ TimePoint Controller::step() {
   }
   take(reports);
   for (const Work& one : work) one();
+  end_barriers();
+  settle_gangs();
   const bool ready = ledger_.advance(now_);
   const bool woken = wake_at_ && wake_at_ <= now_;
   if (ready || woken || !round_.events.empty()) schedule();
   finish_round();
   if (!trouble_.empty()) return now_ + kTryAgain;
-  return earlier(ledger_.next_due(), wake_at_);
+  return earlier(earlier(ledger_.next_due(), wake_at_), next_barrier());
 }
 
 // ---- reports
@@ -182,6 +190,7 @@ void Controller::take(const std::vector<Report>& reports) {
 
 void Controller::take_one(const AttemptStarted& started) {
   const ActiveAttempt* attempt = ledger_.find_active(started.attempt.task);
+  leave_barrier(started.attempt, false);
   if (attempt == nullptr || attempt->id != started.attempt || attempt->started_at) return;
   AttemptStarted ours = started;
   ours.started_at = between(attempt->placed_at, started.started_at, now_);
@@ -202,6 +211,7 @@ void Controller::take_one(const AttemptEnded& ended) {
   } else {
     ours.ended_at = between(attempt.placed_at, ended.ended_at, now_);
   }
+  explain_end(attempt, ours.outcome);
   record(ours);
 }
 
@@ -278,7 +288,8 @@ void Controller::take_one(const Inventory& inventory) {
         effects_.emplace_back(StopAttempt{attempt.id, attempt.allocation.node, attempt.stop_cause});
     } else if (inventory.same_incarnation && !attempt.started_at) {
       // The order was journalled and never arrived.
-      order_start({attempt.id, attempt.lane, attempt.staged, attempt.allocation});
+      order_start({attempt.id, attempt.lane, attempt.staged, attempt.allocation},
+                  places_of(task.job));
     } else {
       Outcome lost{.ending = Ending::kLost};
       lost.message = "whoever ran it is gone and left no result";
@@ -298,7 +309,13 @@ void Controller::take_one(const Inventory& inventory) {
 
 void Controller::record(EventBody body) {
   round_.events.push_back({now_, std::move(body)});
-  ledger_.apply(round_.events.back(), changes_);
+  const Event& event = round_.events.back();
+  ledger_.apply(event, changes_);
+  JobId job;
+  if (const auto* ended = std::get_if<AttemptEnded>(&event.body)) job = ended->attempt.task.job;
+  if (const auto* cancel = std::get_if<CancelRequested>(&event.body)) job = cancel->job;
+  if (job.value == 0) return;
+  if (ledger_.find_job(job)->tasks.shape == TaskSet::Shape::kGang) disturbed_.insert(job);
 }
 
 void Controller::schedule() {
@@ -313,6 +330,7 @@ void Controller::schedule() {
 }
 
 void Controller::apply_plan(const Plan& plan) {
+  for (const GangStart& start : plan.gangs) place(start);
   for (const Start& start : plan.starts) place(start);
   for (const Recall& one : plan.recalls) recall(one.lane);
 }
@@ -320,29 +338,30 @@ void Controller::apply_plan(const Plan& plan) {
 void Controller::place(const Start& start) {
   const std::optional<TaskId> task = ledger_.next_ready(start.group);
   TUTTI_CHECK(task.has_value());
-  const Request& request = ledger_.group(start.group).key.request;
+  const GroupKey& key = ledger_.group(start.group).key;
   const AttemptPlaced placed{{*task, ledger_.attempts_of(*task) + 1},
-                             ledger_.lane_for(start.allocation.node, request),
+                             ledger_.lane_for(start.allocation.node, key),
                              start.staged,
                              start.allocation};
   record(placed);
-  order_start(placed);
+  order_start(placed, {});
 }
 
-Result<StartAttempt> Controller::start_order(const AttemptPlaced& placed) {
+Result<StartAttempt> Controller::start_order(const AttemptPlaced& placed,
+                                             const GangPlaces& places) {
   const Node& node = *ledger_.find_node(placed.allocation.node);
-  Result<Launches::Ready> ready = launches_.launch(placed, node);
+  Result<Launches::Ready> ready = launches_.launch(placed, node, places);
   if (!ready) return ready.error();
   std::vector<Device> devices;
   for (const DeviceGrant& grant : placed.allocation.devices)
     devices.push_back(node.devices.at(grant.id.value));
-  return StartAttempt{placed.attempt,          placed.lane,        placed.staged,
-                      placed.allocation,       std::move(devices), ready->context,
-                      std::move(ready->launch)};
+  return StartAttempt{placed.attempt,           placed.lane,        placed.staged,
+                      placed.allocation,        std::move(devices), ready->context,
+                      std::move(ready->launch), !places.empty()};
 }
 
-void Controller::order_start(const AttemptPlaced& placed) {
-  Result<StartAttempt> order = start_order(placed);
+void Controller::order_start(const AttemptPlaced& placed, const GangPlaces& places) {
+  Result<StartAttempt> order = start_order(placed, places);
   if (!order) {
     Outcome outcome{.ending = Ending::kNotStarted};
     outcome.message = order.error().message;
@@ -353,6 +372,11 @@ void Controller::order_start(const AttemptPlaced& placed) {
   const LaunchContext& context = *order->context;
   if (context.lease && !ledger_.find_active(placed.attempt.task)->started_at)
     record(AttemptStarted{placed.attempt, now_, context.holder_pid, context.holder_birth});
+  if (order->held) {
+    Barrier& barrier = barriers_[placed.attempt.task.job];
+    barrier.awaited.insert(placed.attempt);
+    barrier.deadline = now_ + context.start_timeout;
+  }
   effects_.emplace_back(*std::move(order));
 }
 

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <set>
 #include <string>
@@ -89,12 +90,31 @@ class Controller : public Front, public ReportSink {
   void take_one(const NodeStateChanged& changed);
   void take_one(const Inventory& inventory);
   void take_one(const AttemptMeasured& measured);
+  void take_one(const AttemptReady& ready);
 
   void schedule();
   void apply_plan(const Plan& plan);
   void place(const Start& start);
-  Result<StartAttempt> start_order(const AttemptPlaced& placed);
-  void order_start(const AttemptPlaced& placed);
+  Result<StartAttempt> start_order(const AttemptPlaced& placed, const GangPlaces& places);
+  void order_start(const AttemptPlaced& placed, const GangPlaces& places);
+
+  // ---- gangs; gangs.cc
+  // Ranks that were ordered and not released: nobody's command begins before all are ready.
+  struct Barrier {
+    std::set<AttemptId> awaited;
+    std::set<AttemptId> ready;
+    TimePoint deadline;
+  };
+  void release(std::map<JobId, Barrier>::iterator barrier);
+  void place(const GangStart& start);
+  GangPlaces places_of(JobId job) const;
+  void restore_barriers();
+  void leave_barrier(AttemptId attempt, bool ready);
+  void settle_gangs();
+  void stop_rank(AttemptId attempt, Ending cause);
+  void end_barriers();
+  TimePoint next_barrier() const;
+  void explain_end(const ActiveAttempt& attempt, Outcome& outcome) const;
   void recall(LaneId lane);
   void finish_round();
   bool is_lasting() const;
@@ -121,6 +141,8 @@ class Controller : public Front, public ReportSink {
   std::vector<AttemptId> ended_;
   std::vector<std::function<void(const Error*)>> replies_;
   std::set<AttemptId> recalled_;  // asked back, answer outstanding
+  std::map<JobId, Barrier> barriers_;
+  std::set<JobId> disturbed_;  // gangs of which a rank ended or was cancelled in this round
   TimePoint wake_at_;
   Duration last_pass_;
   std::uint64_t rounds_ = 0;

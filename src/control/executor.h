@@ -26,6 +26,14 @@ struct StartAttempt {
   std::vector<Device> devices;  // those of the allocation, as the ledger knows them
   std::shared_ptr<const LaunchContext> context;
   Launch launch;
+  // Everything is made ready, AttemptReady is reported, and the command waits for ReleaseAttempt.
+  // Ports of the allocation that somebody else has are a reason not to start.
+  bool held = false;
+};
+// Every rank of the gang is ready: the command may begin. Nothing but its own reports follows.
+struct ReleaseAttempt {
+  AttemptId attempt;
+  NodeId node;
 };
 // SIGTERM, the grace period, SIGKILL; to everything the attempt started. A staged attempt is taken
 // out of its lane. Either way one AttemptEnded follows.
@@ -55,8 +63,8 @@ struct WatchNode {
 struct ForgetNode {
   NodeId node;
 };
-using Effect =
-    std::variant<StartAttempt, StopAttempt, RecallAttempt, WarnAttempt, WatchNode, ForgetNode>;
+using Effect = std::variant<StartAttempt, StopAttempt, RecallAttempt, WarnAttempt, WatchNode,
+                            ForgetNode, ReleaseAttempt>;
 
 // An attempt that the ledger holds active when an executor is attached.
 struct KnownAttempt {
@@ -86,9 +94,14 @@ struct Inventory {
   bool same_incarnation = false;
 };
 
+// A held attempt lacks nothing but its release. Told again after attach() if it still waits.
+struct AttemptReady {
+  AttemptId attempt;
+};
+
 // Reports are what executors tell the controller.
 using Report = std::variant<AttemptStarted, AttemptEnded, NodeChanged, NodeStateChanged, Inventory,
-                            AttemptMeasured>;
+                            AttemptMeasured, AttemptReady>;
 
 // Where adapters put their reports. Safe to call from any thread; never blocks for long.
 class ReportSink {

@@ -41,7 +41,10 @@ Result<Launches::Kept*> Launches::kept(JobId job) {
     if (!loaded) return loaded.error();
     fresh.spec = std::move(*loaded);
   }
-  fresh.context = std::make_shared<const LaunchContext>(context_of(job, fresh.spec));
+  const std::size_t groups = std::max<std::size_t>(1, fresh.spec.gang.workers.size());
+  for (std::size_t group = 0; group < groups; ++group)
+    fresh.contexts.push_back(
+        std::make_shared<const LaunchContext>(context_of(job, fresh.spec, group)));
   if (kept_.size() == kMostKept) {
     kept_.erase(recent_.back());
     recent_.pop_back();
@@ -67,14 +70,17 @@ Result<std::string> Launches::line(JobId job, Kept& kept, std::uint32_t index) {
   return kept.lines[index - kept.first_line];
 }
 
-Result<Launches::Ready> Launches::launch(const AttemptPlaced& placed, const Node& node) {
+Result<Launches::Ready> Launches::launch(const AttemptPlaced& placed, const Node& node,
+                                         const GangPlaces& places) {
   const TaskId task = placed.attempt.task;
   Result<Kept*> found = kept(task.job);
   if (!found) return found.error();
   Result<std::string> text = line(task.job, **found, task.index);
   if (!text) return text.error();
-  return Ready{(*found)->context,
-               launch_of(task.job, (*found)->spec, placed.attempt, *text, placed.allocation, node)};
+  const JobSpec& spec = (*found)->spec;
+  const std::size_t group = spec.gang.workers.empty() ? 0 : group_of_rank(spec.gang, task.index);
+  return Ready{(*found)->contexts[group],
+               launch_of(task.job, spec, placed.attempt, *text, placed.allocation, node, places)};
 }
 
 }  // namespace tutti

@@ -34,12 +34,14 @@ class Launches {
   void forget();
   const std::unordered_map<JobId, JobSpec>& submitted() const { return submitted_; }
 
-  Result<Ready> launch(const AttemptPlaced& placed, const Node& node);
+  // `places` is where the ranks of its gang are.
+  Result<Ready> launch(const AttemptPlaced& placed, const Node& node, const GangPlaces& places);
 
  private:
   struct Kept {
     JobSpec spec;  // without lines
-    std::shared_ptr<const LaunchContext> context;
+    // One; of a gang one for each group of ranks.
+    std::vector<std::shared_ptr<const LaunchContext>> contexts;
     std::vector<std::string> lines;  // a part of the batch, from `first_line` on
     std::uint32_t first_line = 0;
     std::list<JobId>::iterator recency;

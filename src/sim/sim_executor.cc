@@ -86,6 +86,21 @@ void SimExecutor::journalled(std::span<const AttemptId> ended) {
 void SimExecutor::take(StartAttempt order) {
   const AttemptId id = order.attempt;
   if (waiting_.contains(id) || running_.contains(id) || results_.contains(id)) return;
+  if (order.held) {
+    held_.insert_or_assign(id, std::move(order));
+    report(AttemptReady{id});
+    return;
+  }
+  enter_lane(std::move(order));
+}
+
+void SimExecutor::take(const ReleaseAttempt& order) {
+  auto held = held_.extract(order.attempt);
+  if (!held.empty()) enter_lane(std::move(held.mapped()));
+}
+
+void SimExecutor::enter_lane(StartAttempt order) {
+  const AttemptId id = order.attempt;
   const LaneId lane = order.lane;
   if (order.staged && !lanes_.contains(lane)) {
     // The lane's last allocation was given back while the order was on its way.
@@ -100,6 +115,10 @@ void SimExecutor::take(StartAttempt order) {
 }
 
 void SimExecutor::take(const StopAttempt& order) {
+  if (held_.erase(order.attempt) > 0) {
+    report_end({order.attempt, {}, clock_.now(), {.ending = order.cause}, true});
+    return;
+  }
   LaneId lane;
   if (remove_from_backlog(order.attempt, lane)) {
     report_end({order.attempt, {}, clock_.now(), {.ending = order.cause}, false});
@@ -243,11 +262,13 @@ void SimExecutor::report_end(AttemptEnded ended) {
 
 void SimExecutor::die() {
   for (const auto& [attempt, order] : waiting_) lost_.insert(attempt);
+  for (const auto& [attempt, order] : held_) lost_.insert(attempt);
   for (const auto& [attempt, running] : running_) lost_.insert(attempt);
   for (const auto& [attempt, result] : results_) lost_.insert(attempt);
   use_.clear();
   lanes_.clear();
   waiting_.clear();
+  held_.clear();
   running_.clear();
   results_.clear();
   ends_.clear();
@@ -271,6 +292,7 @@ void SimExecutor::charge(const StartAttempt& order, std::int64_t sign) {
     use.share[grant.id] += grant.share * sign;
     use.device_memory[grant.id] += grant.memory * sign;
   }
+  for (const std::uint32_t port : order.allocation.ports) use.ports[port] += sign;
 }
 
 void SimExecutor::check_room(NodeId id) {
@@ -278,6 +300,9 @@ void SimExecutor::check_room(NodeId id) {
   const Use& use = use_[id];
   if (use.cpus > node.cpus) complain(node.name + ": more CPUs in use than it has");
   if (use.memory > node.memory) complain(node.name + ": more memory in use than it has");
+  for (const auto& [port, holders] : use.ports) {
+    if (holders > 1) complain(node.name + ": a port was granted twice");
+  }
   for (const auto& [device, share] : use.share) {
     if (share > MilliGpu(1000)) complain(node.name + ": a GPU is used more than once");
   }

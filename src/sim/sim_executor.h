@@ -76,6 +76,7 @@ class SimExecutor : public Executor {
     MiB memory;
     std::map<DeviceId, MilliGpu> share;
     std::map<DeviceId, MiB> device_memory;
+    std::map<std::uint32_t, std::int64_t> ports;
   };
 
   void take(StartAttempt order);
@@ -84,6 +85,8 @@ class SimExecutor : public Executor {
   void take(const WarnAttempt& /*order*/) {}
   void take(const WatchNode& /*order*/) {}
   void take(const ForgetNode& /*order*/) {}
+  void take(const ReleaseAttempt& order);
+  void enter_lane(StartAttempt order);
   static void measure(const Allocation& allocation, Outcome& outcome);
   void fill(LaneId lane);
   void start(StartAttempt order);
@@ -106,6 +109,7 @@ class SimExecutor : public Executor {
   std::map<NodeId, Use> use_;
   std::map<LaneId, LanePool> lanes_;
   std::map<AttemptId, StartAttempt> waiting_;
+  std::map<AttemptId, StartAttempt> held_;  // until they are released
   std::map<AttemptId, Running> running_;
   std::map<AttemptId, AttemptEnded> results_;  // until they are journalled
   std::set<AttemptId> lost_;  // died with an earlier incarnation, and that is not journalled yet

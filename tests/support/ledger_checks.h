@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <set>
@@ -19,6 +20,7 @@ namespace tutti::testing_support {
 inline Node held_of(const Ledger& ledger, Node node) {
   node.free_cpus = node.cpus;
   node.free_memory = node.memory;
+  node.ports.clear();
   for (Device& device : node.devices) {
     device.reserved_memory = MiB();
     device.reserved_share = MilliGpu();
@@ -30,10 +32,15 @@ inline Node held_of(const Ledger& ledger, Node node) {
     node.free_memory -= lane.request.memory * lane.width;
   }
   for (const auto& [task, attempt] : ledger.active()) {
-    const Request& request = ledger.group(ledger.find_job(task.job)->group).key.request;
-    if (attempt.allocation.node == node.id && request.devices.count > 0)
+    if (attempt.allocation.node != node.id) continue;
+    const Request& request = ledger.request_of(*ledger.find_job(task.job), task.index);
+    if (request.devices.count > 0) {
       reserve(node, attempt.allocation);
+      continue;
+    }
+    for (const std::uint32_t port : attempt.allocation.ports) node.ports.push_back(port);
   }
+  std::sort(node.ports.begin(), node.ports.end());
   return node;
 }
 
@@ -43,6 +50,9 @@ inline std::string broken_node(const Ledger& ledger, const Node& node) {
     return fmt::format("node {}: free {} mCPU {} MiB, but its lanes leave {} and {}", node.name,
                        node.free_cpus.value, node.free_memory.value, held.free_cpus.value,
                        held.free_memory.value);
+  if (held.ports != node.ports) return "node " + node.name + ": ports do not add up";
+  if (std::adjacent_find(node.ports.begin(), node.ports.end()) != node.ports.end())
+    return "node " + node.name + ": a port was granted twice";
   if (held.devices != node.devices) return "node " + node.name + ": devices do not add up";
   if (node.free_cpus.value < 0 || node.free_memory.value < 0)
     return "node " + node.name + " is over-allocated";
@@ -88,12 +98,28 @@ inline std::string broken_counts(const Ledger& ledger) {
   return totals == ledger.totals() ? "" : "the totals are wrong";
 }
 
+// All ranks of a gang run, or none; where one may run again alone, the others need not.
+inline std::string broken_gangs(const Ledger& ledger) {
+  for (const auto& [id, job] : ledger.jobs()) {
+    const std::vector<RankGroup>& groups = ledger.ranks_of(job);
+    const bool together = std::all_of(groups.begin(), groups.end(), [](const RankGroup& group) {
+      return group.parallel == 0 && group.failure.kind != FailureRule::Kind::kRestart;
+    });
+    if (groups.empty() || !together || job.restarting) continue;
+    if (job.counts.active() > 0 && job.counts[TaskState::kQueued] > 0)
+      return fmt::format("job {}: {} ranks wait while {} run", id.value,
+                         job.counts[TaskState::kQueued], job.counts.active());
+  }
+  return {};
+}
+
 // The first thing that is wrong with a ledger in itself; empty: nothing.
 inline std::string broken_invariant(const Ledger& ledger) {
   for (const Node& node : ledger.nodes()) {
     if (std::string broken = broken_node(ledger, node); !broken.empty()) return broken;
   }
   if (std::string broken = broken_lanes(ledger); !broken.empty()) return broken;
+  if (std::string broken = broken_gangs(ledger); !broken.empty()) return broken;
   return broken_counts(ledger);
 }
 
@@ -118,6 +144,7 @@ inline std::string job_difference(const Ledger& a, const Ledger& b, const Job& j
   const std::string name = fmt::format("job {}: ", job.id.value);
   if (other == nullptr) return name + "missing";
   if (!(a.row(job) == b.row(*other))) return name + "rows differ";
+  if (job.restarting != other->restarting) return name + "one restarts all its ranks";
   if (job.after != other->after) return name + "other dependencies";
   if (job.listed != other->listed) return name + "other number of ready tasks";
   if (job.again != other->again) return name + "another order of tasks to run again";

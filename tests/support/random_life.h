@@ -20,6 +20,7 @@ struct Hardships {
   bool drains = false;
   bool cancels = true;
   bool devices = true;
+  int gangs = 15;  // so many of a hundred jobs
 };
 
 // A random cluster with random work: everything follows from the seed.
@@ -98,6 +99,7 @@ class RandomLife {
       command.fails = static_cast<std::uint32_t>(pick(1, 3));
       one.command.argv = command.argv();
     }
+    if (chance(hardships_.gangs)) make_gang(one);
     if (!jobs.empty() && chance(15)) {
       one.after.push_back({any_job(), static_cast<Dependency::When>(pick(0, 2))});
       awaited_.insert(one.after.back().job);
@@ -117,6 +119,26 @@ class RandomLife {
   std::vector<JobId> jobs;
 
  private:
+  void make_gang(JobSpec& one) {
+    one.tasks = {.shape = TaskSet::Shape::kGang, .count = 0};
+    const std::int64_t groups = pick(1, 3);
+    for (std::int64_t i = 0; i < groups; ++i) {
+      WorkerGroup group;
+      group.ranks.count = static_cast<std::uint32_t>(pick(1, 5));
+      if (chance(20)) group.ranks.parallel = static_cast<std::uint32_t>(pick(1, 3));
+      group.ranks.request = one.request;
+      group.ranks.request.cpus = MilliCpu(500 * pick(1, 3));
+      group.ranks.request.ports = static_cast<std::uint32_t>(pick(0, 2));
+      if (group.ranks.request.devices.unknown())
+        group.ranks.request.devices.sharing = Sharing::kNever;
+      group.ranks.failure.kind = static_cast<FailureRule::Kind>(pick(0, 3));
+      group.ranks.failure.number = static_cast<std::uint32_t>(pick(0, group.ranks.count));
+      one.tasks.count += group.ranks.count;
+      one.gang.workers.push_back(std::move(group));
+    }
+    one.request = one.gang.workers.front().ranks.request;
+  }
+
   void submit() {
     const Result<JobId> job = simulation.submit(random_spec());
     if (job) jobs.push_back(*job);

@@ -91,9 +91,9 @@ class World {
       plan = decide(snapshot_of(ledger, now));
       for (const Start& start : plan.starts) {
         const TaskId task = ledger.next_ready(start.group).value();
-        const Request& request = ledger.group(start.group).key.request;
+        const GroupKey& key = ledger.group(start.group).key;
         placed.push_back({task, ledger.attempts_of(task) + 1});
-        happen(AttemptPlaced{placed.back(), ledger.lane_for(start.allocation.node, request),
+        happen(AttemptPlaced{placed.back(), ledger.lane_for(start.allocation.node, key),
                              start.staged, start.allocation});
       }
       if (!plan.more) return placed;

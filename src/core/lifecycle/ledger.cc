@@ -40,8 +40,7 @@ void Ledger::on(const CancelRequested& body, TimePoint at, Changes& changes) {
   } else {
     for (const std::uint32_t index : body.tasks)
       end_queued(job, index, TaskState::kCancelled, changes);
-    if (!ranks_of(job).empty())
-      settle_gang(job, body.tasks.front(), job.state_of(body.tasks.front()), false, changes);
+    if (!ranks_of(job).empty()) settle_gang(job, changes);
   }
   relist(job);
   finish_if_done(job, at, changes);
@@ -167,17 +166,16 @@ void Ledger::on(const AttemptEnded& body, TimePoint at, Changes& changes) {
   const bool gang = !ranks_of(job).empty();
   const TaskState next = gang ? rank_state_after(job, index, attempt, body.outcome)
                               : state_after(job, slot, attempt, body.outcome);
-  const bool failed =
-      next == TaskState::kFailed ||
-      (next == TaskState::kQueued && attempt.stop_cause != Ending::kPreempted &&
-       body.outcome.ending != Ending::kRecalled && body.outcome.ending != Ending::kPreempted);
+  const bool moved =
+      gang ? attempt.stop_cause == Ending::kPreempted || !fails_gang(attempt, body.outcome)
+           : body.outcome.ending == Ending::kRecalled || body.outcome.ending == Ending::kPreempted;
   TimePoint not_before;
   if (body.outcome.ending == Ending::kRecalled) --slot.attempts;
   if (next == TaskState::kQueued) {
     if (!gang && deserves_more_memory(job, slot, attempt, body.outcome)) {
       ++slot.oom_retries;
       queue_again(job, index);
-    } else if (failed) {
+    } else if (!moved) {
       ++slot.retries_used;
       not_before = at + backoff_after(job.backoff, slot.retries_used);
       back_off(job, body.attempt.task, not_before);
@@ -195,7 +193,9 @@ void Ledger::on(const AttemptEnded& body, TimePoint at, Changes& changes) {
   row.outcome = body.outcome;
   changes.tasks.push_back(std::move(row));
   changes.jobs.insert(job.id);
-  if (gang) settle_gang(job, index, next, failed, changes);
+  if (gang && next == TaskState::kQueued && restarts_all(job, attempt, !moved))
+    job.restarting = true;
+  if (gang) settle_gang(job, changes);
   relist(job);
   finish_if_done(job, at, changes);
 }

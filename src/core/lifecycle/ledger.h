@@ -93,6 +93,9 @@ struct ActiveAttempt {
   Ending stop_cause = Ending::kExited;  // kExited: no stop was ordered
 };
 
+// Whether a rank's end, which nobody ordered and which is no success, is a failure.
+bool fails_gang(const ActiveAttempt& attempt, const Outcome& outcome);
+
 // A pool of equal allocations on one node, with a first-in-first-out backlog. Its executor starts
 // the next staged attempt by itself when one ends, so that a batch of very short tasks does not
 // wait for the scheduler between two of them. Attempts with devices or ports and ranks of gangs
@@ -228,7 +231,8 @@ class Ledger {
   bool is_doomed(const Job& job) const;
   TaskState rank_state_after(const Job& job, std::uint32_t index, const ActiveAttempt& attempt,
                              const Outcome& outcome) const;
-  void settle_gang(Job& job, std::uint32_t index, TaskState state, bool failed, Changes& changes);
+  bool restarts_all(const Job& job, const ActiveAttempt& attempt, bool failed) const;
+  void settle_gang(Job& job, Changes& changes);
   void restart_gang(Job& job, Changes& changes);
   void account_for(const Job& job, const ActiveAttempt& attempt, const AttemptEnded& body,
                    Changes& changes);

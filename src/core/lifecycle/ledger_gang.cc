@@ -82,6 +82,12 @@ TaskState Ledger::state_of(const Job& job) const {
   return TaskState::kSucceeded;
 }
 
+bool fails_gang(const ActiveAttempt& attempt, const Outcome& outcome) {
+  if (outcome.ending == Ending::kRecalled) return false;
+  // Taken from its node: one that had begun is missed by the others.
+  return outcome.ending != Ending::kPreempted || attempt.started_at;
+}
+
 TaskState Ledger::rank_state_after(const Job& job, std::uint32_t index,
                                    const ActiveAttempt& attempt, const Outcome& outcome) const {
   if (attempt.stop_cause == Ending::kCancelled || attempt.stop_cause == Ending::kRankFailed)
@@ -90,8 +96,7 @@ TaskState Ledger::rank_state_after(const Job& job, std::uint32_t index,
   if (attempt.stop_cause == Ending::kPreempted) return TaskState::kQueued;
   if (outcome.succeeded()) return TaskState::kSucceeded;
   if (outcome.ending == Ending::kCancelled) return TaskState::kCancelled;
-  if (outcome.ending == Ending::kRecalled || outcome.ending == Ending::kPreempted)
-    return TaskState::kQueued;
+  if (!fails_gang(attempt, outcome)) return TaskState::kQueued;
   const std::vector<RankGroup>& ranks = ranks_of(job);
   const FailureRule& rule = ranks[position_of_rank(ranks, index).group].failure;
   const std::uint32_t used = job.slots[index].retries_used;
@@ -100,12 +105,23 @@ TaskState Ledger::rank_state_after(const Job& job, std::uint32_t index,
   return again ? TaskState::kQueued : TaskState::kFailed;
 }
 
-// Called after a rank has ended or was cancelled: draws the consequences for the others.
-void Ledger::settle_gang(Job& job, std::uint32_t index, TaskState state, bool failed,
-                         Changes& changes) {
+// Whether all ranks have to run again because of this one's end: it failed and may be tried again,
+// or it lost its place before any of them had begun.
+bool Ledger::restarts_all(const Job& job, const ActiveAttempt& attempt, bool failed) const {
   const std::vector<RankGroup>& ranks = ranks_of(job);
-  const Rule rule = ranks[position_of_rank(ranks, index).group].failure.kind;
-  if (failed && state == TaskState::kQueued && rule == Rule::kFailFast) job.restarting = true;
+  if (failed)
+    return ranks[position_of_rank(ranks, attempt.id.task.index).group].failure.kind ==
+           Rule::kFailFast;
+  if (attempt.stop_cause != Ending::kExited || attempt.started_at) return false;
+  for (std::uint32_t index = 0; index < job.slots.size(); ++index) {
+    const ActiveAttempt* other = find_active({job.id, index});
+    if (other != nullptr && other->started_at) return false;
+  }
+  return true;
+}
+
+// Draws the consequences of a rank's end for the others.
+void Ledger::settle_gang(Job& job, Changes& changes) {
   if (is_doomed(job)) {
     job.restarting = false;
     end_all_queued(job, TaskState::kCancelled, changes);

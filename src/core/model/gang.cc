@@ -9,6 +9,12 @@ RankPosition position_of_rank(const std::vector<RankGroup>& groups, std::uint32_
   return position;
 }
 
+std::size_t group_of_rank(const Gang& gang, std::uint32_t rank) {
+  std::size_t group = 0;
+  while (rank >= gang.workers.at(group).ranks.count) rank -= gang.workers[group++].ranks.count;
+  return group;
+}
+
 std::string failure_rule_name(const FailureRule& rule) {
   switch (rule.kind) {
     case FailureRule::Kind::kFailFast:

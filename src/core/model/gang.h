@@ -84,6 +84,9 @@ struct Container {
   bool operator==(const Container&) const = default;
 };
 
+// The position among the workers of the group that a rank is of.
+std::size_t group_of_rank(const Gang& gang, std::uint32_t rank);
+
 // Which group a rank belongs to, and its number in it.
 struct RankPosition {
   std::size_t group = 0;

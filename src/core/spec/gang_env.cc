@@ -30,12 +30,6 @@ Position position_of(const GangPlaces& places, std::uint32_t rank) {
   return position;
 }
 
-std::string joined(const std::vector<std::uint32_t>& ports) {
-  std::string text;
-  for (const std::uint32_t port : ports) text += (text.empty() ? "" : ",") + std::to_string(port);
-  return text;
-}
-
 }  // namespace
 
 std::vector<std::string> gang_environment(JobId /*job*/, const JobSpec& spec, std::uint32_t rank,
@@ -56,7 +50,6 @@ std::vector<std::string> gang_environment(JobId /*job*/, const JobSpec& spec, st
   set("TUTTI_GROUP", group.name);
   set("TUTTI_GROUP_RANK", std::to_string(in_group.index));
   set("TUTTI_GROUP_SIZE", std::to_string(group.ranks.count));
-  set("TUTTI_PORTS", joined(places[rank].ports));
   set("TUTTI_MASTER_ADDR", places.front().address);
   if (!places.front().ports.empty())
     set("TUTTI_MASTER_PORT", std::to_string(places.front().ports.front()));

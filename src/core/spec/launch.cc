@@ -55,15 +55,28 @@ void set_script(Launch& launch, const Command& command) {
   }
 }
 
-void set_command(Launch& launch, const JobSpec& spec, const std::string& line) {
+// The workers that a rank of a gang is one of.
+const WorkerGroup& workers_of(const JobSpec& spec, std::uint32_t rank) {
+  return spec.gang.workers[group_of_rank(spec.gang, rank)];
+}
+
+const Command& command_of(const JobSpec& spec, std::uint32_t index) {
+  if (spec.gang.workers.empty()) return spec.command;
+  const Command& own = workers_of(spec, index).command;
+  return own.empty() ? spec.command : own;
+}
+
+void set_command(Launch& launch, const JobSpec& spec, std::uint32_t index,
+                 const std::string& line) {
+  const Command& command = command_of(spec, index);
   if (spec.tasks.shape == TaskSet::Shape::kBatch) {
     set_line(launch, spec.env, line);
-  } else if (!spec.command.script.empty()) {
-    set_script(launch, spec.command);
-  } else if (!spec.command.argv.empty()) {
-    launch.argv = spec.command.argv;
+  } else if (!command.script.empty()) {
+    set_script(launch, command);
+  } else if (!command.argv.empty()) {
+    launch.argv = command.argv;
   } else {
-    set_line(launch, spec.env, spec.command.shell);
+    set_line(launch, spec.env, command.shell);
   }
 }
 
@@ -90,9 +103,8 @@ std::string visible_devices(const Allocation& allocation, const Node& node) {
   return out;
 }
 
-void add_devices(std::vector<std::string>& env, const JobSpec& spec, const Allocation& allocation,
-                 const Node& node) {
-  if (spec.request.devices.count > 0) {
+void add_devices(std::vector<std::string>& env, const Allocation& allocation, const Node& node) {
+  if (!allocation.devices.empty()) {
     for (std::string& entry : device_environment(allocation, node)) env.push_back(std::move(entry));
   } else if (!node.devices.empty()) {
     for (const char* name : {"CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"})
@@ -119,8 +131,14 @@ std::vector<std::string> environment(JobId job, const JobSpec& spec, AttemptId a
       "TUTTI_CPUS=" + format_cpus(allocation.cpus),
       "TUTTI_MEMORY_MIB=" + std::to_string(allocation.memory.value),
   };
+  if (!allocation.ports.empty()) {
+    std::string ports;
+    for (const std::uint32_t port : allocation.ports)
+      ports += (ports.empty() ? "" : ",") + std::to_string(port);
+    env.push_back("TUTTI_PORTS=" + ports);
+  }
   if (spec.tasks.shape == TaskSet::Shape::kArray) env.push_back("TUTTI_ARRAY_INDEX=" + label);
-  add_devices(env, spec, allocation, node);
+  add_devices(env, allocation, node);
   return env;
 }
 
@@ -172,7 +190,7 @@ std::vector<std::string> device_environment(const Allocation& allocation, const 
   return env;
 }
 
-LaunchContext context_of(JobId job, const JobSpec& spec) {
+LaunchContext context_of(JobId job, const JobSpec& spec, std::size_t group) {
   LaunchContext context;
   context.job = job;
   context.workdir = spec.workdir;
@@ -185,18 +203,30 @@ LaunchContext context_of(JobId job, const JobSpec& spec) {
   context.lease = spec.lease;
   context.holder_pid = spec.holder_pid;
   context.holder_birth = spec.holder_birth;
+  if (spec.gang.workers.empty()) return context;
+  const WorkerGroup& workers = spec.gang.workers.at(group);
+  context.request = workers.ranks.request;
+  if (workers.time_limit.value > 0) context.time_limit = workers.time_limit;
+  context.group = static_cast<std::uint32_t>(group);
+  context.start_timeout = spec.gang.start_timeout;
   return context;
 }
 
 Launch launch_of(JobId job, const JobSpec& spec, AttemptId attempt, const std::string& line,
-                 const Allocation& allocation, const Node& node) {
+                 const Allocation& allocation, const Node& node, const GangPlaces& places) {
   Launch launch;
   if (spec.lease) {
     launch.env = device_environment(allocation, node);
     return launch;
   }
-  set_command(launch, spec, line);
+  set_command(launch, spec, attempt.task.index, line);
   launch.env = environment(job, spec, attempt, allocation, node);
+  if (!spec.gang.workers.empty()) {
+    for (std::string& entry : gang_environment(job, spec, attempt.task.index, places))
+      launch.env.push_back(std::move(entry));
+    const std::vector<std::string>& own = workers_of(spec, attempt.task.index).env;
+    launch.env.insert(launch.env.end(), own.begin(), own.end());
+  }
   launch.stdout_path = log_path(job, spec, attempt, LogStream::kStdout);
   launch.stderr_path = log_path(job, spec, attempt, LogStream::kStderr);
   if (!spec.results.folder.empty()) {

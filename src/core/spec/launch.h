@@ -8,6 +8,7 @@
 #include "core/model/job_spec.h"
 #include "core/model/node.h"
 #include "core/model/request.h"
+#include "core/spec/gang_env.h"
 
 namespace tutti {
 
@@ -26,6 +27,8 @@ struct LaunchContext {
   bool lease = false;
   std::int64_t holder_pid = 0;
   std::int64_t holder_birth = 0;
+  std::uint32_t group = 0;  // of a gang: which group of ranks it is for
+  Duration start_timeout;   // until every rank is ready
 };
 
 // Stands in Launch::argv for the path of the file that holds Launch::script_text.
@@ -50,12 +53,14 @@ struct Launch {
 // The variables that make the granted devices, and only those, visible: "NAME=value".
 std::vector<std::string> device_environment(const Allocation& allocation, const Node& node);
 
-LaunchContext context_of(JobId job, const JobSpec& spec);
+// `group` is the group of ranks that it is for; of no meaning for what is no gang.
+LaunchContext context_of(JobId job, const JobSpec& spec, std::size_t group = 0);
 
 // What to execute for one attempt. `line` is the attempt's command of a batch, empty otherwise.
-// Adds the TUTTI_* variables and those that make the granted devices visible.
+// Adds the TUTTI_* variables and those that make the granted devices visible; of a gang also what
+// tells of its other ranks.
 Launch launch_of(JobId job, const JobSpec& spec, AttemptId attempt, const std::string& line,
-                 const Allocation& allocation, const Node& node);
+                 const Allocation& allocation, const Node& node, const GangPlaces& places = {});
 
 enum class LogStream { kStdout, kStderr };
 

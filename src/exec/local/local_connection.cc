@@ -42,6 +42,7 @@ void LocalExecutor::stop_reading() {
   deferred_.clear();
   deferred_acks_.clear();
   parked_.clear();
+  held_.clear();
   contexts_.clear();
   in_.clear();
 }

@@ -1,7 +1,9 @@
 #include "exec/local/local_executor.h"
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -57,6 +59,22 @@ ContextOrder context_order(const LaunchContext& context, std::string workdir) {
   order.time_limit = context.time_limit;
   order.grace = context.grace;
   return order;
+}
+
+// Which of the ports somebody listens on, in words; empty: none.
+std::string taken_port(const std::vector<std::uint32_t>& ports) {
+  for (const std::uint32_t port : ports) {
+    const UniqueFd probe(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const int reuse = 1;
+    setsockopt(probe.get(), SOL_SOCKET, SO_REUSEADDR, &reuse, sizeof reuse);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<std::uint16_t>(port));
+    if (bind(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 &&
+        errno == EADDRINUSE)
+      return "port " + std::to_string(port) + " is taken by another program";
+  }
+  return {};
 }
 
 }  // namespace
@@ -153,7 +171,8 @@ void LocalExecutor::carry_out(Effect effect, std::string& frames, std::vector<Re
   std::visit([&](auto& one) { carry_out(std::move(one), frames, reports); }, effect);
 }
 
-void LocalExecutor::carry_out(StartAttempt order, std::string& frames, std::vector<Report>&) {
+void LocalExecutor::carry_out(StartAttempt order, std::string& frames,
+                              std::vector<Report>& reports) {
   const LaunchContext& context = *order.context;
   const auto parked = parked_.find(context.job);
   if (parked != parked_.end()) {
@@ -161,17 +180,36 @@ void LocalExecutor::carry_out(StartAttempt order, std::string& frames, std::vect
     return;
   }
   if (context.snapshot.empty() || workdirs_.is_ready(context.job)) {
-    start(std::move(order), frames);
+    get_ready(std::move(order), frames, reports);
     return;
   }
   workdirs_.make(context.job, context.snapshot);
   parked_[context.job].push_back(std::move(order));
 }
 
+// Its folder is there. A rank of a gang waits for the others, unless somebody has its port.
+void LocalExecutor::get_ready(StartAttempt order, std::string& frames,
+                              std::vector<Report>& reports) {
+  if (!order.held) return start(std::move(order), frames);
+  if (const std::string taken = taken_port(order.allocation.ports); !taken.empty()) {
+    reports.emplace_back(never_started(order, Ending::kPreempted, taken));
+    return;
+  }
+  const AttemptId attempt = order.attempt;
+  held_.insert_or_assign(attempt, std::move(order));
+  reports.emplace_back(AttemptReady{attempt});
+}
+
+void LocalExecutor::carry_out(const ReleaseAttempt& order, std::string& frames,
+                              std::vector<Report>&) {
+  auto held = held_.extract(order.attempt);
+  if (!held.empty()) start(std::move(held.mapped()), frames);
+}
+
 void LocalExecutor::start(StartAttempt order, std::string& frames) {
   const LaunchContext& context = *order.context;
   roster_.ordered(order.attempt, order.lane, order.staged);
-  if (contexts_.use(context.job)) {
+  if (contexts_.use(context.job, context.group)) {
     const std::string workdir =
         context.snapshot.empty() ? context.workdir : workdirs_.folder_of(context.job);
     append_frame(frames, context_order(context, workdir));
@@ -198,6 +236,10 @@ void LocalExecutor::carry_out(const RecallAttempt& order, std::string& frames,
 
 bool LocalExecutor::withdraw_parked(AttemptId attempt, Ending ending,
                                     std::vector<Report>& reports) {
+  if (auto held = held_.extract(attempt); !held.empty()) {
+    reports.emplace_back(never_started(held.mapped(), ending, ""));
+    return true;
+  }
   const auto parked = parked_.find(attempt.task.job);
   if (parked == parked_.end()) return false;
   std::vector<StartAttempt>& orders = parked->second;
@@ -225,7 +267,7 @@ void LocalExecutor::workdir_ready(JobId job, const Result<void>& made) {
       } else if (down_) {
         deferred_.emplace_back(std::move(order));
       } else {
-        start(std::move(order), frames);
+        get_ready(std::move(order), frames, reports);
       }
     }
     if (!down_) send_locked(frames);

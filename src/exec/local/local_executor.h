@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -78,6 +79,8 @@ class LocalExecutor final : public Executor {
   // Of nodes elsewhere.
   void carry_out(const WatchNode&, std::string&, std::vector<Report>&) {}
   void carry_out(const ForgetNode&, std::string&, std::vector<Report>&) {}
+  void carry_out(const ReleaseAttempt& order, std::string& frames, std::vector<Report>&);
+  void get_ready(StartAttempt order, std::string& frames, std::vector<Report>& reports);
   void start(StartAttempt order, std::string& frames);
   bool withdraw_parked(AttemptId attempt, Ending ending, std::vector<Report>& reports);
   void forget_use(JobId job, std::string& frames);
@@ -99,6 +102,7 @@ class LocalExecutor final : public Executor {
   Roster roster_;
   SentContexts contexts_;
   std::unordered_map<JobId, std::vector<StartAttempt>> parked_;  // until their folder is made
+  std::map<AttemptId, StartAttempt> held_;                       // until they are released
 
   FrameBuffer in_;  // the reader's
   UniqueFd wake_;

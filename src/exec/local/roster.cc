@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <tuple>
 #include <unordered_set>
+#include <utility>
 
 namespace tutti {
 
@@ -97,12 +98,12 @@ std::vector<AttemptEnded> Roster::lose(std::vector<AttemptId> lost, const Widths
   return ends;
 }
 
-bool SentContexts::use(JobId job) {
+bool SentContexts::use(JobId job, std::uint32_t group) {
   const auto [at, added] = entries_.try_emplace(job);
   Entry& entry = at->second;
   if (!added && entry.uses == 0) idle_.erase(entry.idle);
   ++entry.uses;
-  return added;
+  return std::exchange(entry.group, group) != group || added;
 }
 
 std::optional<JobId> SentContexts::release(JobId job) {

@@ -55,8 +55,9 @@ class SentContexts {
  public:
   static constexpr std::size_t kMostIdle = 64;
 
-  // One more attempt of the job. True: its context must be sent first.
-  bool use(JobId job);
+  // One more attempt of the job, of this group of its ranks. True: their context must be sent
+  // first.
+  bool use(JobId job, std::uint32_t group = 0);
   // One attempt less. The job whose context the keeper is to forget, if any.
   std::optional<JobId> release(JobId job);
   void clear();
@@ -64,6 +65,7 @@ class SentContexts {
  private:
   struct Entry {
     std::uint32_t uses = 0;
+    std::uint32_t group = 0;          // whose context was sent last
     std::list<JobId>::iterator idle;  // valid when uses is zero
   };
   std::unordered_map<JobId, Entry> entries_;

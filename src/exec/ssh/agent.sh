@@ -187,7 +187,10 @@ tutti_hello() {
   tutti_find_tools
   tutti_cpus=0 tutti_total=0 tutti_busy=0
   tutti_load
-  tutti_say "H 1 $(id -u) $tutti_boot $tutti_tools $tutti_root"
+  # Where this host was reached: user's address and port there, address and port here.
+  tutti_x=${SSH_CONNECTION#* * }
+  tutti_x=${tutti_x%% *}
+  tutti_say "H 1 $(id -u) $tutti_boot $tutti_tools ${tutti_x:--} $tutti_root"
   tutti_patience=10
   set -- "$2"
   for tutti_x in "$tutti_root"/a/*; do
@@ -225,6 +228,23 @@ tutti_claim() {
   set +C
   return $tutti_x
 } 2>/dev/null
+
+# prepare ID STAGED PORT...: whether nothing is missing for a start, and nobody listens on the ports.
+tutti_prepare() {
+  tutti_id=$1 tutti_x=$2
+  shift 2
+  if [ -n "$tutti_x" ] && [ ! -d "$tutti_root/files/$tutti_x" ]; then
+    tutti_refuse "$tutti_id" "no staged files $tutti_x"
+    return
+  fi
+  for tutti_x in "$@"; do
+    if grep -qi "$(printf ':%04X [0-9A-F]*:[0-9A-F]* 0A ' "$tutti_x")" /proc/net/tcp /proc/net/tcp6; then
+      tutti_refuse "$tutti_id" "port $tutti_x is taken by another program"
+      return
+    fi </dev/null 2>/dev/null
+  done
+  tutti_say "Y $tutti_id"
+}
 
 # start ID WORKDIR STAGED TIME_LIMIT GRACE MERGE SCRIPT N NAME=value... -- ARGV...
 tutti_start() {

@@ -127,6 +127,7 @@ TimePoint Host::tick(TimePoint now) {
 void Host::take(const AgentHello& hello) {
   root_ = hello.root;
   has_rsync_ = hello.has_rsync;
+  node_.address = hello.address;
 }
 
 void Host::take(const AgentUnusable& unusable) {
@@ -167,9 +168,9 @@ void Host::take(const AgentListEnd&) {
 
 // What became of a run while there was no connection.
 void Host::settle(Run& run, const AgentListed* listed) {
-  const bool unsent = run.phase == Phase::kReady || run.phase == Phase::kFiles;
+  const bool unsent = run.phase < Phase::kSent;
   if (run.phase == Phase::kOutput || run.phase == Phase::kResults) return go_on(run);
-  if (run.phase == Phase::kTold || run.phase == Phase::kFiles) return;
+  if (run.phase == Phase::kTold || run.phase == Phase::kFiles || run.phase == Phase::kHeld) return;
   if (listed == nullptr) {
     if (unsent || !run.started_at) return send(run);
     return lose(run, node_.name + " has no trace of it");

@@ -37,6 +37,7 @@ class Host {
   // ---- orders
   void start(StartAttempt order);
   void adopt(const KnownAttempt& known);
+  void release(AttemptId attempt);
   void stop(AttemptId attempt, Ending cause);
   void forget(AttemptId attempt);
   // Tells again what was told and may have been lost, and its state.
@@ -70,11 +71,13 @@ class Host {
   void settle(Run& run, const AgentListed* listed);
 
   // ---- host_runs.cc: attempts
+  void take(const AgentReady& ready);
   void take(const AgentBegun& begun);
   void take(const AgentEnded& ended);
   void take(const AgentRefused& refused);
   Run& take_in(StartAttempt order);
   void send(Run& run);
+  void ask(Run& run);
   void refuse(Run& run, std::string why);
   void stage(const std::string& digest);
   void staged(const std::string& digest, const Result<void>& made);

@@ -84,6 +84,7 @@ void Host::send(Run& run) {
     run.phase = Phase::kFiles;
     return;
   }
+  if (order.held) return ask(run);
   std::vector<std::string> env;
   for (const auto* list : {&context.remote_env, &order.launch.env}) {
     std::copy_if(list->begin(), list->end(), std::back_inserter(env), is_variable);
@@ -103,6 +104,29 @@ void Host::send(Run& run) {
     words.push_back(word == kScriptPlaceholder ? folder_of(run) + "/script" : word);
   run.phase = Phase::kSent;
   link_.call("tutti_start", words);
+}
+
+// A rank of a gang starts when all are ready; what it needs must be there by then.
+void Host::ask(Run& run) {
+  std::vector<std::string> words = {attempt_key(run.order.attempt), run.order.context->snapshot};
+  for (const std::uint32_t port : run.order.allocation.ports) words.push_back(std::to_string(port));
+  run.phase = Phase::kAsked;
+  link_.call("tutti_prepare", words);
+}
+
+void Host::take(const AgentReady& ready) {
+  Run* const run = find(ready.attempt);
+  if (run == nullptr || run->phase != Phase::kAsked) return;
+  run->phase = Phase::kHeld;
+  reports_.emplace_back(AttemptReady{ready.attempt});
+}
+
+void Host::release(AttemptId attempt) {
+  Run* const run = find(attempt);
+  if (run == nullptr || run->phase != Phase::kHeld) return;
+  run->order.held = false;
+  run->phase = Phase::kReady;
+  if (connected()) send(*run);
 }
 
 void Host::stage(const std::string& digest) {
@@ -158,12 +182,16 @@ void Host::take(const AgentEnded& message) {
 
 void Host::take(const AgentRefused& refused) {
   Run* const run = find(refused.attempt);
-  if (run == nullptr || run->phase != Phase::kSent) return;
+  if (run == nullptr || (run->phase != Phase::kSent && run->phase != Phase::kAsked)) return;
   if (refused.reason.starts_with(kNoFiles) && ++run->tries < kMostTries) {
     run->phase = Phase::kFiles;
     return stage(run->order.context->snapshot);
   }
+  // Others have a port: with other ports it may start.
+  const bool elsewhere = run->phase == Phase::kAsked;
   refuse(*run, node_.name + ": " + refused.reason);
+  if (elsewhere) run->told.outcome.ending = Ending::kPreempted;
+  reports_.back() = run->told;
 }
 
 void Host::refuse(Run& run, std::string why) {
@@ -293,7 +321,7 @@ void Host::stop(AttemptId attempt, Ending cause) {
   Run* const run = find(attempt);
   if (run == nullptr || run->phase == Phase::kTold) return;
   run->stop_cause = cause;
-  if (run->phase == Phase::kFiles || run->phase == Phase::kReady) return lose(*run, "");
+  if (run->phase < Phase::kSent) return lose(*run, "");
   if (!connected()) return;  // as soon as it is
   if (run->phase == Phase::kSent || run->phase == Phase::kRunning)
     link_.call("tutti_stop",
@@ -331,6 +359,7 @@ void Host::tell_starts(TimePoint& due) {
 void Host::tell_again() {
   for (const auto& [id, run] : runs_) {
     if (run.phase == Phase::kTold) reports_.emplace_back(run.told);
+    if (run.phase == Phase::kHeld) reports_.emplace_back(AttemptReady{id});
   }
 }
 

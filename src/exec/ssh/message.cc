@@ -105,6 +105,8 @@ AgentHello read_hello(Words& words) {
   words.flag();
   words.flag();
   hello.has_rsync = words.flag();
+  hello.address = words.word();
+  if (hello.address == "-") hello.address.clear();
   hello.root = words.rest();
   if (!hello.root.starts_with('/')) words.fail();
   return hello;
@@ -169,6 +171,8 @@ std::optional<AgentMessage> read_message(char kind, Words& words) {
       const AttemptId attempt = words.attempt();
       return AgentBegun{attempt, words.number<std::int64_t>()};
     }
+    case 'Y':
+      return AgentReady{words.attempt()};
     case 'E': {
       const AttemptId attempt = words.attempt();
       return AgentEnded{attempt, read_end(words)};

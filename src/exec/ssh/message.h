@@ -16,7 +16,8 @@ namespace tutti {
 struct AgentHello {
   std::string boot_id;
   bool has_rsync = false;
-  std::string root;  // absolute
+  std::string address;  // at which it was reached; empty: not known
+  std::string root;     // absolute
 };
 struct AgentEnd {
   int status = 0;  // as the shell's $?
@@ -38,6 +39,10 @@ struct AgentListEnd {};
 struct AgentBegun {
   AttemptId attempt;
   std::int64_t pid = 0;
+};
+// Nothing is missing for a start.
+struct AgentReady {
+  AttemptId attempt;
 };
 struct AgentEnded {
   AttemptId attempt;
@@ -69,7 +74,7 @@ struct AgentGpuLine {
 struct AgentProbeEnd {};
 using AgentMessage =
     std::variant<AgentHello, AgentListed, AgentListEnd, AgentBegun, AgentEnded, AgentRefused,
-                 AgentUnusable, AgentLoad, AgentGpuLine, AgentProbeEnd>;
+                 AgentUnusable, AgentLoad, AgentGpuLine, AgentProbeEnd, AgentReady>;
 
 // Strict: kCorrupt for anything that the agent cannot have written.
 Result<AgentMessage> parse_agent_line(std::string_view line);

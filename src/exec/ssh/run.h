@@ -31,6 +31,8 @@ struct Run {
   enum class Phase {
     kFiles,    // the host does not have its files yet
     kReady,    // to be sent
+    kAsked,    // held: whether the host has all it needs
+    kHeld,     // it has; it waits for its release
     kSent,     // no answer yet
     kRunning,  // it has a process
     kOutput,   // it has ended, its output is being fetched

@@ -248,6 +248,10 @@ void SshExecutor::carry_out(StartAttempt& order) {
   there->start(std::move(order));
 }
 
+void SshExecutor::carry_out(const ReleaseAttempt& order) {
+  if (Host* const there = host(order.node)) there->release(order.attempt);
+}
+
 void SshExecutor::carry_out(const StopAttempt& order) {
   if (Host* const there = host(order.node)) there->stop(order.attempt, order.cause);
 }

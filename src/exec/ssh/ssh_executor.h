@@ -53,6 +53,7 @@ class SshExecutor final : public Executor, public NodeMonitor {
   void carry_out(const WarnAttempt& /*order*/) {}
   void carry_out(const WatchNode& order) { watch(order.node); }
   void carry_out(const ForgetNode& order);
+  void carry_out(const ReleaseAttempt& order);
   void refuse(AttemptId attempt, NodeId node);
   Host* host(NodeId node);
   void publish(const Host& host);

@@ -1,0 +1,146 @@
+// Controller's dealings with gangs: ranks are placed together, begin together, and end together
+// when one of them fails.
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/check.h"
+#include "control/controller.h"
+
+namespace tutti {
+
+void Controller::place(const GangStart& start) {
+  const std::vector<std::uint32_t> ranks = ledger_.ready_ranks(*ledger_.find_job(start.job));
+  TUTTI_CHECK(ranks.size() == start.ranks.size());
+  std::vector<AttemptPlaced> placed;
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    const TaskId task{start.job, ranks[i]};
+    placed.push_back(
+        {{task, ledger_.attempts_of(task) + 1}, ledger_.new_lane(), false, start.ranks[i]});
+    record(placed.back());
+  }
+  const GangPlaces places = places_of(start.job);
+  for (const AttemptPlaced& one : placed) order_start(one, places);
+}
+
+// Where the ranks of a gang are; nothing: it is no gang.
+GangPlaces Controller::places_of(JobId id) const {
+  const Job& job = *ledger_.find_job(id);
+  GangPlaces places;
+  if (ledger_.ranks_of(job).empty()) return places;
+  places.resize(job.tasks.count);
+  std::set<NodeId> nodes;
+  for (std::uint32_t rank = 0; rank < places.size(); ++rank) {
+    const ActiveAttempt* attempt = ledger_.find_active({id, rank});
+    if (attempt == nullptr) continue;
+    const Node& node = *ledger_.find_node(attempt->allocation.node);
+    nodes.insert(node.id);
+    places[rank] = {node.name, node.address.empty() ? node.name : node.address,
+                    attempt->allocation.ports,
+                    static_cast<std::uint32_t>(attempt->allocation.devices.size())};
+  }
+  // On one node nothing has to leave it.
+  if (nodes.size() == 1) {
+    for (RankPlace& place : places) place.address = "127.0.0.1";
+  }
+  return places;
+}
+
+// After a restart: ranks that are not known to have begun may still have to get ready.
+void Controller::restore_barriers() {
+  constexpr Duration kUntilKnown = seconds(600);
+  for (const auto& [task, attempt] : ledger_.active()) {
+    if (attempt.started_at || attempt.stop_cause != Ending::kExited ||
+        ledger_.ranks_of(*ledger_.find_job(task.job)).empty())
+      continue;
+    Barrier& barrier = barriers_[task.job];
+    barrier.awaited.insert(attempt.id);
+    barrier.deadline = now_ + kUntilKnown;
+  }
+}
+
+void Controller::take_one(const AttemptReady& ready) {
+  leave_barrier(ready.attempt, true);
+}
+
+// It is awaited no more: it is ready, or it has begun already.
+void Controller::leave_barrier(AttemptId attempt, bool ready) {
+  const auto found = barriers_.find(attempt.task.job);
+  if (found == barriers_.end() || found->second.awaited.erase(attempt) == 0) return;
+  if (ready) found->second.ready.insert(attempt);
+  if (found->second.awaited.empty()) release(found);
+}
+
+void Controller::release(std::map<JobId, Barrier>::iterator barrier) {
+  for (const AttemptId& attempt : barrier->second.ready) {
+    const ActiveAttempt* active = ledger_.find_active(attempt.task);
+    if (active != nullptr && active->id == attempt && active->stop_cause == Ending::kExited)
+      effects_.emplace_back(ReleaseAttempt{attempt, active->allocation.node});
+  }
+  barriers_.erase(barrier);
+}
+
+void Controller::stop_rank(AttemptId attempt, Ending cause) {
+  const NodeId node = ledger_.find_active(attempt.task)->allocation.node;
+  record(StopOrdered{attempt, cause});
+  // Executors need not know of gangs.
+  const Ending told = cause == Ending::kRankFailed ? Ending::kCancelled : cause;
+  effects_.emplace_back(StopAttempt{attempt, node, told});
+}
+
+// What became of some ranks has consequences for the others.
+void Controller::settle_gangs() {
+  for (const JobId id : std::exchange(disturbed_, {})) {
+    const Job* job = ledger_.find_job(id);
+    if (job == nullptr) continue;
+    for (const auto& [attempt, cause] : ledger_.stops_due(*job)) stop_rank(attempt, cause);
+    // A rank that will never be ready holds up those that are only if they are to start at all.
+    const auto barrier = barriers_.find(id);
+    if (barrier == barriers_.end()) continue;
+    std::erase_if(barrier->second.awaited, [&](const AttemptId& attempt) {
+      const ActiveAttempt* active = ledger_.find_active(attempt.task);
+      return active == nullptr || active->id != attempt || active->stop_cause != Ending::kExited;
+    });
+    if (barrier->second.awaited.empty()) release(barrier);
+  }
+}
+
+// A rank that is not ready in time has failed.
+void Controller::end_barriers() {
+  std::vector<AttemptId> late;
+  for (const auto& [job, barrier] : barriers_) {
+    if (barrier.deadline > now_) continue;
+    late.insert(late.end(), barrier.awaited.begin(), barrier.awaited.end());
+  }
+  for (const AttemptId& attempt : late) {
+    barriers_.erase(attempt.task.job);
+    if (ledger_.is_current(attempt) &&
+        ledger_.find_active(attempt.task)->stop_cause == Ending::kExited)
+      stop_rank(attempt, Ending::kNotStarted);
+  }
+}
+
+TimePoint Controller::next_barrier() const {
+  TimePoint next;
+  for (const auto& [job, barrier] : barriers_) {
+    if (!next || barrier.deadline < next) next = barrier.deadline;
+  }
+  return next;
+}
+
+// Says what the ranks of a gang that were stopped were stopped for.
+void Controller::explain_end(const ActiveAttempt& attempt, Outcome& outcome) const {
+  if (attempt.stop_cause == Ending::kNotStarted) {
+    outcome = {.ending = Ending::kNotStarted, .exit_code = 126};
+    outcome.message =
+        fmt::format("rank {} on {} was not ready to start in time", attempt.id.task.index,
+                    ledger_.find_node(attempt.allocation.node)->name);
+  }
+  if (attempt.stop_cause != Ending::kRankFailed || outcome.succeeded()) return;
+  outcome.ending = Ending::kRankFailed;
+  const auto failed = ledger_.first_failed(*ledger_.find_job(attempt.id.task.job));
+  outcome.message = failed ? fmt::format("ended because rank {} failed", *failed)
+                           : "ended because another rank did not go on";
+}
+
+}  // namespace tutti
