@@ -14,6 +14,7 @@
 #include "base/home.h"
 #include "base/unique_fd.h"
 #include "cli/environment.h"
+#include "cli/gang_request.h"
 #include "cli/job_fields.h"
 #include "cli/job_options.h"
 #include "cli/output/progress.h"
@@ -69,7 +70,7 @@ Result<void> complete_results(json::object& job) {
   auto* results = job.if_contains("results");
   if (results == nullptr) return {};
   std::string folder = text_at(*results, "folder");
-  const bool several = job.contains("array") || job.contains("lines");
+  const bool several = job.contains("array") || job.contains("lines") || job.contains("workers");
   if (folder.empty()) folder = several ? "results/%j.%t" : "results/%j";
   if (!folder.starts_with('/')) {
     auto here = current_folder();
@@ -98,7 +99,7 @@ Result<void> complete(json::object& job, const Arguments& arguments,
     if (auto applied = environment.apply(setting); !applied) return applied;
   }
   job["env"] = to_array(environment.variables());
-  if (job.contains("labels") && !settings.empty()) {
+  if (wants_labels(job) && !settings.empty()) {
     Environment sent;
     for (const std::string& setting : settings) {
       if (auto applied = sent.apply(setting); !applied) return applied;
@@ -240,7 +241,6 @@ std::vector<std::string> joined(std::vector<std::string> first,
   return first;
 }
 
-// Relative paths in a job file mean places beside it.
 Result<json::object> entry_job(const Arguments& arguments, JobFileEntry entry,
                                const std::filesystem::path& folder) {
   JobSpec& spec = entry.spec;
@@ -249,19 +249,32 @@ Result<json::object> entry_job(const Arguments& arguments, JobFileEntry entry,
     if (!text) return text.error();
     spec.command.script = std::move(*text);
   }
-  std::string& results = spec.results.folder;
-  if (!results.empty() && !results.starts_with('/')) {
-    results = (folder / results).lexically_normal().string();
-  }
-  if (!spec.workdir.empty()) spec.workdir = (folder / spec.workdir).lexically_normal().string();
+  complete_paths(spec, folder);
+  if (auto applied = apply_to_workers(arguments, spec); !applied) return applied.error();
   const std::vector<std::string> settings = joined(spec.env, arguments.list("env"));
-  json::object job = spec_to_json(spec, false).as_object();
+  json::object job = spec_to_json(spec, true).as_object();
   if (auto applied = apply_job_options(arguments, job); !applied) return applied.error();
+  drop_worker_fields(job);
   if (auto done = complete(job, arguments, settings); !done) return done.error();
   return job;
 }
 
-Result<JobRequests> file_jobs(const Arguments& arguments) {
+// What a file says and what will not be done.
+void tell(Session& session, const std::string& path, const std::vector<std::string>& notes) {
+  for (const std::string& note : notes)
+    session.screen().err(fmt::format("tutti: {}: {}\n", printable(path), note));
+}
+
+void drop_container(JobFileEntry& entry) {
+  Container& container = entry.spec.container;
+  if (container.image.empty()) return;
+  entry.notes.push_back(
+      fmt::format("without a container: the commands run as processes, and image {} is not used",
+                  shown(container.image)));
+  container = {};
+}
+
+Result<JobRequests> file_jobs(Session& session, const Arguments& arguments) {
   const std::string& path = arguments.words()[0];
   if (arguments.words().size() > 1) {
     return invalid_input("a job file takes no further words: " + shown(arguments.words()[1]));
@@ -275,6 +288,8 @@ Result<JobRequests> file_jobs(const Arguments& arguments) {
   for (JobFileEntry& entry : *entries) {
     const bool snapshot = entry.snapshot || wants_snapshot(arguments);
     const std::uint32_t line = entry.line;
+    if (arguments.has("no-container")) drop_container(entry);
+    tell(session, path, entry.notes);
     auto job = entry_job(arguments, std::move(entry), folder);
     if (!job) {
       return Error{job.error().code, fmt::format("{}:{}: {}", path, line, job.error().message)};
@@ -288,7 +303,7 @@ Result<JobRequests> file_jobs(const Arguments& arguments) {
 Result<JobRequests> unchecked_jobs(Session& session, const Arguments& arguments) {
   const std::string& first = arguments.words()[0];
   const bool yaml = first.ends_with(".yaml") || first.ends_with(".yml");
-  if (yaml && !arguments.after_dashes()) return file_jobs(arguments);
+  if (yaml && !arguments.after_dashes()) return file_jobs(session, arguments);
   std::optional<Script> script;
   if (!arguments.after_dashes()) {
     auto found = script_at(first);

@@ -3,8 +3,10 @@
 #include <boost/json.hpp>
 
 #include "cli/output/json.h"
+#include "cli/output/ranks.h"
 #include "cli/output/render.h"
 #include "client/views.h"
+#include "wire/job_json.h"
 
 namespace tutti {
 namespace {
@@ -14,6 +16,15 @@ namespace json = boost::json;
 std::string body_of(const json::array& jobs) {
   if (jobs.size() == 1) return json::serialize(jobs[0]);
   return json::serialize(json::object{{"jobs", jobs}});
+}
+
+// What is known of the workers before any has a place.
+void print_ranks(Session& session, const json::array& jobs) {
+  for (const json::value& job : jobs) {
+    if (!job.as_object().contains("workers")) continue;
+    const auto spec = spec_from_json(job);
+    if (spec) session.screen().out(render_ranks(*spec, session.screen()));
+  }
 }
 
 }  // namespace
@@ -46,6 +57,7 @@ int print_dry_run(Session& session, const json::array& jobs) {
   const auto* list = answer->as_object().if_contains("explanations");
   if (list == nullptr || !list->is_array()) return kExitOk;
   session.screen().out("Nothing was submitted.\n");
+  print_ranks(session, jobs);
   for (const json::value& element : list->as_array()) {
     ExplanationView explanation = explanation_view(element);
     explanation.job = 0;

@@ -5,7 +5,7 @@
 
 #include "core/spec/text.h"
 #include "telemetry/driver_text.h"
-#include "telemetry/gpu_type.h"
+#include "core/spec/gpu_type.h"
 #include "telemetry/process_shares.h"
 
 namespace tutti {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "telemetry/driver_text.h"
-#include "telemetry/gpu_type.h"
+#include "core/spec/gpu_type.h"
 #include "telemetry/process_shares.h"
 
 namespace tutti {

@@ -4,7 +4,7 @@
 #include <array>
 
 #include "telemetry/driver_text.h"
-#include "telemetry/gpu_type.h"
+#include "core/spec/gpu_type.h"
 #include "telemetry/process_shares.h"
 #include "telemetry/rocm_smi_text.h"
 

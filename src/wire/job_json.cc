@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <boost/json.hpp>
-#include <charconv>
 #include <limits>
 
 #include "base/nearest.h"
@@ -11,7 +10,10 @@
 #include "core/spec/dependency.h"
 #include "core/spec/field.h"
 #include "core/spec/text.h"
+#include "core/spec/validate.h"
+#include "wire/gang_json.h"
 #include "wire/json_fields.h"
+#include "wire/spec_parts.h"
 #include "wire/text_json.h"
 
 namespace tutti {
@@ -29,35 +31,11 @@ struct Draft {
   bool command = false;
   bool script = false;
   bool lines = false;
+  const json::value* workers = nullptr;  // read last: they begin with what is said for all
 };
 
-// The fields of field.h whose value is text only; of the others it may be a number as well.
-constexpr std::array<std::string_view, 7> kTextFields = {"name",    "project", "kind", "array",
-                                                         "workdir", "output",  "error"};
-
-// A number as a user would have written it on the command line. Six decimals are more than any
-// field keeps: 0.1 + 0.2 is 0.3 here and not a little more, which would be rounded up.
-std::string number_text(const json::value& value) {
-  if (const auto* whole = value.if_int64()) return std::to_string(*whole);
-  if (const auto* large = value.if_uint64()) return std::to_string(*large);
-  char digits[400];
-  const auto end =
-      std::to_chars(digits, digits + sizeof digits, value.get_double(), std::chars_format::fixed, 6)
-          .ptr;
-  std::string text(digits, end);
-  text.erase(text.find_last_not_of('0') + 1);
-  if (text.ends_with('.')) text.pop_back();
-  return text;
-}
-
 Result<void> read_scalar(std::string_view field, const json::value& value, Draft& draft) {
-  const bool text_only =
-      std::find(kTextFields.begin(), kTextFields.end(), field) != kTextFields.end();
-  if (value.is_number() && !text_only) return set_field(draft.spec, field, number_text(value));
-  if (!text_only && !value.is_string()) {
-    return invalid_input(std::string(field) + " must be a number or a string");
-  }
-  const auto text = word_from_json(value, field);
+  const auto text = scalar_from_json(field, value);
   if (!text) return text.error();
   return set_field(draft.spec, field, *text);
 }
@@ -77,12 +55,9 @@ Result<void> read_word(std::string_view field, const json::value& value, std::st
   return {};
 }
 
-Result<void> read_command(const json::value& value, Draft& draft) {
+Result<void> read_job_command(const json::value& value, Draft& draft) {
   draft.command = true;
-  if (!value.is_array()) return read_word("command", value, draft.spec.command.shell);
-  const auto done = read_words("command", value, draft.spec.command.argv);
-  if (done && draft.spec.command.argv.empty()) return invalid_input("command has no words");
-  return done;
+  return read_command(value, draft.spec.command);
 }
 
 Result<void> read_script(const json::value& value, Draft& draft) {
@@ -153,42 +128,6 @@ Result<void> read_results(const json::value& value, Draft& draft) {
   return done ? read_words("results.paths", *paths, draft.spec.results.paths) : done;
 }
 
-using Variables = std::vector<std::string>;
-
-Result<void> add_variable(std::string variable, std::size_t name_length, Variables& variables) {
-  const std::string_view name = std::string_view(variable).substr(0, name_length);
-  if (name.empty() || name.find('=') != name.npos || name.find('\0') != name.npos) {
-    return invalid_input("env: " + shown(variable) + " does not begin with a variable's name");
-  }
-  variables.push_back(std::move(variable));
-  return {};
-}
-
-Result<void> read_variables(const json::value& value, Variables& variables) {
-  if (value.is_array()) {
-    auto words = words_from_json(value, "env");
-    if (!words) return words.error();
-    for (auto& word : *words) {
-      const std::size_t equals = word.find('=');
-      if (equals == word.npos) return invalid_input("env: " + shown(word) + " is not NAME=value");
-      const auto added = add_variable(std::move(word), equals, variables);
-      if (!added) return added;
-    }
-    return {};
-  }
-  const auto* object = value.if_object();
-  if (object == nullptr) return invalid_input("env must be an object of names and values");
-  variables.reserve(object->size());
-  for (const auto& member : *object) {
-    const std::string_view name = member.key();
-    const auto setting = word_from_json(member.value(), "env " + shown(name));
-    if (!setting) return setting.error();
-    const auto added = add_variable(std::string(name) + "=" + *setting, name.size(), variables);
-    if (!added) return added;
-  }
-  return {};
-}
-
 // "array" and "max_parallel" may come in either order, and both may name a limit.
 Result<void> read_array(const json::value& value, Draft& draft) {
   Draft alone;
@@ -212,7 +151,7 @@ struct Field {
 };
 
 constexpr Field kFields[] = {
-    {"command", read_command},
+    {"command", read_job_command},
     {"script", read_script},
     {"script_name",
      [](const json::value& v, Draft& d) { return read_word("script_name", v, d.script_name); }},
@@ -223,10 +162,17 @@ constexpr Field kFields[] = {
     {"max_parallel", read_max_parallel},
     {"labels", read_labels},
     {"after", read_after},
-    {"env", [](const json::value& v, Draft& d) { return read_variables(v, d.spec.env); }},
+    {"env", [](const json::value& v, Draft& d) { return read_variables("env", v, d.spec.env); }},
     {"remote_env",
-     [](const json::value& v, Draft& d) { return read_variables(v, d.spec.remote_env); }},
+     [](const json::value& v, Draft& d) { return read_variables("env", v, d.spec.remote_env); }},
     {"results", read_results},
+    {"workers",
+     [](const json::value& v, Draft& d) {
+       d.workers = &v;
+       return Result<void>();
+     }},
+    {"container",
+     [](const json::value& v, Draft& d) { return read_container(v, d.spec.container); }},
     {"snapshot",
      [](const json::value& v, Draft& d) { return read_word("snapshot", v, d.spec.snapshot); }},
 };
@@ -246,9 +192,26 @@ Result<void> read_member(std::string_view key, const json::value& value, Draft& 
   return read_scalar(key, value, draft);
 }
 
+Result<void> join_workers(Draft& draft) {
+  if (draft.workers == nullptr) return {};
+  auto workers = workers_from_json(*draft.workers, draft.spec.request);
+  if (!workers) return workers.error();
+  if (draft.lines || draft.spec.tasks.shape == TaskSet::Shape::kArray || draft.own_limit != 0) {
+    return invalid_input(
+        "workers cannot be combined with array, lines and max_parallel; give one of them");
+  }
+  draft.spec.gang.workers = *std::move(workers);
+  return {};
+}
+
 Result<void> join_command(Draft& draft) {
   const int ways = draft.command + draft.script + draft.lines;
-  if (ways != 1) return invalid_input("a job needs exactly one of command, script and lines");
+  const auto& workers = draft.spec.gang.workers;
+  const bool of_workers =
+      !workers.empty() && std::all_of(workers.begin(), workers.end(),
+                                      [](const auto& group) { return !group.command.empty(); });
+  if (ways != 1 && !(ways == 0 && of_workers))
+    return invalid_input("a job needs exactly one of command, script and lines");
   Command& command = draft.spec.command;
   if (draft.script) {
     command.argv.push_back(draft.script_name.empty() ? "script" : draft.script_name);
@@ -295,8 +258,10 @@ Result<JobSpec> spec_from_json(const json::value& value) {
     const auto done = read_member(member.key(), member.value(), draft);
     if (!done) return done.error();
   }
+  if (const auto joined = join_workers(draft); !joined) return joined.error();
   if (const auto joined = join_command(draft); !joined) return joined.error();
   if (const auto joined = join_tasks(draft); !joined) return joined.error();
+  fill_gang(draft.spec);
   return std::move(draft.spec);
 }
 

@@ -15,7 +15,7 @@ namespace tutti {
 Result<JobSpec> spec_from_json(const boost::json::value& value);
 
 // The reverse, without fields that have their default. Reading it again gives an equal spec, but
-// for `user`, and for `env` if it is left out.
+// for `user`, and for `env`, that of workers included, if it is left out.
 boost::json::value spec_to_json(const JobSpec& spec, bool with_env);
 
 }  // namespace tutti

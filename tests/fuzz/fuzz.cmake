@@ -9,7 +9,7 @@ function(add_fuzz_target name source)
   set_property(GLOBAL APPEND PROPERTY TUTTI_FUZZ_TARGETS ${name})
 endfunction()
 
-foreach(parser job_file batch_file command_line quantity gitignore script machine)
+foreach(parser job_file manifest batch_file command_line quantity gitignore script machine)
   add_fuzz_target(fuzz_${parser} "${CMAKE_CURRENT_LIST_DIR}/fuzz_${parser}.cc" tutti_core)
 endforeach()
 

@@ -17,6 +17,12 @@ namespace {
 
 constexpr Option kOwnOptions[] = {
     {"dry-run", 0, Kind::kFlag, {}, "say whether and when it would start, and submit nothing", {}},
+    {"no-container",
+     0,
+     Kind::kFlag,
+     {},
+     "run the commands of a job file or manifest as processes, not in its container image",
+     {}},
     {"verbose", 'v', Kind::kFlag, {}, "tell the job's id and result on stderr", {}},
     {"quiet", 'q', Kind::kFlag, {}, "say nothing about why it waits or ended", {}},
     kJsonOption,
@@ -29,6 +35,7 @@ constexpr OptionGroup kGroups[] = {{"Options", kOwnOptions},
 constexpr Example kExamples[] = {
     {"tutti run -- make -j4", "wait for a free slot, then run as if called here"},
     {"tutti run --mem 8G --time 1h python train.py", "with limits"},
+    {"tutti run manifest.yaml", "many workers that start together"},
 };
 
 int finish(Session& session, const Arguments& arguments, const JobView& job) {

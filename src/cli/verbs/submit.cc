@@ -25,6 +25,12 @@ constexpr Option kOwnOptions[] = {
      "show its output until it ends; Ctrl-C stops the watching",
      {}},
     {"dry-run", 0, Kind::kFlag, {}, "say whether and when it would start, and submit nothing", {}},
+    {"no-container",
+     0,
+     Kind::kFlag,
+     {},
+     "run the commands of a job file or manifest as processes, not in its container image",
+     {}},
     {"quiet", 'q', Kind::kFlag, {}, "print only the job's id", {}},
     kJsonOption,
     kHelpOption,
@@ -41,6 +47,7 @@ constexpr Example kExamples[] = {
     {"tutti submit --after last:any -- ./report.sh", "when the last job has ended, however"},
     {"tutti submit train.sh --epochs 10", "a script with #TUTTI lines, and its arguments"},
     {"tutti submit job.yaml", "a job file"},
+    {"tutti submit manifest.yaml", "many workers that start together"},
 };
 
 void print_ids(Session& session, const Arguments& arguments, const json::array& jobs,
@@ -121,7 +128,9 @@ const Verb kSubmitVerb{
         "command. "
         "A single word with blanks or shell characters is a line for the shell. A file with #TUTTI "
         "lines is a script: its text is sent as it is now, the #TUTTI lines are options, and the "
-        "command line wins over them. After -- nothing is taken for a script or a job file.",
+        "command line wins over them. A file that ends in .yaml is a job file, or a manifest of "
+        "many "
+        "workers. After -- nothing is taken for a script or a job file.",
     .usage = "[OPTIONS] [--] COMMAND [ARGUMENTS] | SCRIPT [ARGUMENTS] | FILE.yaml",
     .word_choices = "<command>",
     .tail = Tail::kCommand,

@@ -116,9 +116,41 @@ std::string_view or_else(std::string_view text, std::string_view otherwise) {
   return text.empty() ? otherwise : text;
 }
 
+void complete(Request& request) {
+  DeviceRequest& devices = request.devices;
+  if (devices.count == 0 && devices != DeviceRequest()) devices.count = 1;
+  std::vector<std::string>& labels = request.labels;
+  std::sort(labels.begin(), labels.end());
+  labels.erase(std::unique(labels.begin(), labels.end()), labels.end());
+}
+
 }  // namespace
 
+void fill_gang(JobSpec& spec) {
+  if (spec.gang.workers.empty()) return;
+  std::uint64_t ranks = 0;
+  bool all_have_commands = true;
+  for (WorkerGroup& group : spec.gang.workers) {
+    complete(group.ranks.request);
+    DeviceRequest& devices = group.ranks.request.devices;
+    if (devices.unknown()) devices.sharing = Sharing::kNever;
+    if (group.ranks.parallel >= group.ranks.count) group.ranks.parallel = 0;
+    ranks += group.ranks.count;
+    all_have_commands = all_have_commands && !group.command.empty();
+  }
+  const WorkerGroup& first = spec.gang.workers.front();
+  spec.request = first.ranks.request;
+  if (all_have_commands && spec.command.empty()) spec.command = first.command;
+  // An array or a batch with workers stays one, for validate() to refuse.
+  if (spec.tasks.shape == TaskSet::Shape::kArray || !spec.lines.empty()) return;
+  spec.tasks.shape = TaskSet::Shape::kGang;
+  spec.tasks.count = static_cast<std::uint32_t>(std::min<std::uint64_t>(ranks, UINT32_MAX));
+  spec.tasks.first = 0;
+  spec.tasks.step = 1;
+}
+
 void fill_defaults(JobSpec& spec) {
+  fill_gang(spec);
   // An array with lines stays one, for validate() to refuse.
   if (!spec.lines.empty() && spec.tasks.shape != TaskSet::Shape::kArray) {
     spec.tasks.shape = TaskSet::Shape::kBatch;
@@ -126,11 +158,7 @@ void fill_defaults(JobSpec& spec) {
     spec.tasks.first = 1;
     spec.tasks.step = 1;
   }
-  DeviceRequest& devices = spec.request.devices;
-  if (devices.count == 0 && devices != DeviceRequest()) devices.count = 1;
-  std::vector<std::string>& labels = spec.request.labels;
-  std::sort(labels.begin(), labels.end());
-  labels.erase(std::unique(labels.begin(), labels.end()), labels.end());
+  complete(spec.request);
   if (!spec.name.empty() && !spec.kind.empty()) return;
 
   const std::vector<std::string> words = words_of(spec);

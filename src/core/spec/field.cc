@@ -111,10 +111,32 @@ Result<void> set_backoff(JobSpec& spec, std::string_view text) {
   return store(parse_duration(text), spec.retry.backoff);
 }
 
-constexpr std::array<std::string_view, 20> kNames = {
-    "name",    "project", "kind",     "array",    "max_parallel", "cpus",      "mem",
-    "gpus",    "gpu_mem", "gpu_util", "priority", "time",         "grace",     "retries",
-    "backoff", "workdir", "output",   "error",    "share",        "gpu_policy"};
+Result<void> set_framework(JobSpec& spec, std::string_view text) {
+  return store(parse_framework(text), spec.gang.framework);
+}
+
+Result<void> set_start_timeout(JobSpec& spec, std::string_view text) {
+  const Result<Duration> timeout = parse_duration(text);
+  if (!timeout) return timeout.error();
+  if (timeout->value == 0) return invalid_input("must be more than zero, such as 10m");
+  spec.gang.start_timeout = *timeout;
+  return {};
+}
+
+Result<void> set_image(JobSpec& spec, std::string_view text) {
+  if (text.empty()) return invalid_input("is empty");
+  if (!spec.container.image.empty() && spec.container.image != text) {
+    return invalid_input("image " + shown(text) + ": container names another one; keep one");
+  }
+  spec.container.image = text;
+  return {};
+}
+
+constexpr std::array<std::string_view, 23> kNames = {
+    "name",  "project",    "kind",      "array",         "max_parallel", "cpus",
+    "mem",   "gpus",       "gpu_mem",   "gpu_util",      "priority",     "time",
+    "grace", "retries",    "backoff",   "workdir",       "output",       "error",
+    "share", "gpu_policy", "framework", "start_timeout", "image"};
 constexpr std::array<Setter, kNames.size()> kSetters = {
     set_text<&JobSpec::name>,
     set_text<&JobSpec::project>,
@@ -136,6 +158,9 @@ constexpr std::array<Setter, kNames.size()> kSetters = {
     set_text<&JobSpec::stderr_pattern>,
     set_sharing,
     set_packing,
+    set_framework,
+    set_start_timeout,
+    set_image,
 };
 
 }  // namespace

@@ -5,12 +5,14 @@
 #include <optional>
 #include <span>
 
-#include "base/nearest.h"
 #include "core/spec/dependency.h"
 #include "core/spec/field.h"
 #include "core/spec/machine.h"
+#include "core/spec/manifest.h"
 #include "core/spec/text.h"
-#include "core/spec/yaml_tree.h"
+#include "core/spec/validate.h"
+#include "core/spec/workers_yaml.h"
+#include "core/spec/yaml_fields.h"
 
 namespace tutti {
 namespace {
@@ -20,7 +22,7 @@ using Kind = YamlNode::Kind;
 // Reads one job of a file. Lives for one call; failures are thrown away with it.
 class JobReader {
  public:
-  explicit JobReader(const std::string& file_name) : file_name_(file_name) {}
+  explicit JobReader(const std::string& file_name) : reader_(file_name) {}
 
   Result<JobFileEntry> read(const YamlNode& map);
 
@@ -30,21 +32,22 @@ class JobReader {
     std::string_view name;
     Reader reader;
   };
-  static const std::array<Field, 10> kFields;
+  static const std::array<Field, 12> kFields;
 
   static std::vector<std::string_view> known_fields();
 
-  Error error(const YamlNode& at, const std::string& why) const {
-    return yaml_error(file_name_, at.place, why);
-  }
+  Error error(const YamlNode& at, const std::string& why) const { return reader_.error(at, why); }
   Error wrong_kind(const YamlNode& value, std::string_view field, const char* wanted) const {
-    return error(value,
-                 std::string(field) + " is " + yaml_kind_name(value.kind) + "; write " + wanted);
+    return reader_.wrong_kind(value, field, wanted);
   }
-  Result<std::vector<std::string>> texts(const YamlNode& value, std::string_view field) const;
+  Result<std::vector<std::string>> texts(const YamlNode& value, std::string_view field) const {
+    return reader_.texts(value, field);
+  }
   Result<void> read_field(const YamlNode& key, const YamlNode& value);
   Result<void> read_scalar(std::string_view field, const YamlNode& value);
   Result<void> finish(const YamlNode& map);
+  Result<void> finish_workers();
+  Result<void> finish_command(const YamlNode& map);
 
   Result<void> read_command(const YamlNode& value);
   Result<void> read_script(const YamlNode& value);
@@ -56,17 +59,20 @@ class JobReader {
   Result<void> read_env(const YamlNode& value);
   Result<void> read_after(const YamlNode& value);
   Result<void> read_snapshot(const YamlNode& value);
+  Result<void> note_workers(const YamlNode& value);
+  Result<void> read_container_field(const YamlNode& value);
 
-  const std::string& file_name_;
+  const YamlReader reader_;
   JobFileEntry entry_;
   std::vector<std::string> args_;
   bool has_args_ = false;
   bool range_has_parallel_ = false;
   bool has_max_parallel_ = false;
   bool has_snapshot_ = false;
+  const YamlNode* workers_ = nullptr;  // read last: they begin with what is said for all
 };
 
-const std::array<JobReader::Field, 10> JobReader::kFields = {{
+const std::array<JobReader::Field, 12> JobReader::kFields = {{
     {"command", &JobReader::read_command},
     {"script", &JobReader::read_script},
     {"args", &JobReader::read_args},
@@ -77,6 +83,8 @@ const std::array<JobReader::Field, 10> JobReader::kFields = {{
     {"env", &JobReader::read_env},
     {"after", &JobReader::read_after},
     {"snapshot", &JobReader::read_snapshot},
+    {"workers", &JobReader::note_workers},
+    {"container", &JobReader::read_container_field},
 }};
 
 std::vector<std::string_view> JobReader::known_fields() {
@@ -107,7 +115,7 @@ Result<void> JobReader::read_field(const YamlNode& key, const YamlNode& value) {
     if (field.name == name) return (this->*field.reader)(value);
   }
   if (name == "jobs") return error(key, "jobs must be the only field beside its own jobs");
-  return error(key, "unknown field " + shown(name) + did_you_mean(name, known_fields()));
+  return reader_.unknown(key, "", known_fields());
 }
 
 Result<void> JobReader::read_scalar(std::string_view field, const YamlNode& value) {
@@ -124,10 +132,32 @@ Result<void> JobReader::finish(const YamlNode& map) {
   if (has_max_parallel_ && range_has_parallel_) {
     return error(map, "both max_parallel and %PARALLEL in array; keep one");
   }
+  if (const auto done = finish_workers(); !done) return done;
+  if (const auto done = finish_command(map); !done) return done;
+  fill_gang(entry_.spec);
+  return {};
+}
+
+Result<void> JobReader::finish_workers() {
+  if (workers_ == nullptr) return {};
+  const JobSpec& spec = entry_.spec;
+  if (spec.tasks.shape == TaskSet::Shape::kArray || !spec.lines.empty() || has_max_parallel_) {
+    return error(*workers_,
+                 "workers cannot be combined with array, lines and max_parallel; give "
+                 "one of them");
+  }
+  return reader_.keep(read_workers(reader_, *workers_, spec.request), entry_.spec.gang.workers);
+}
+
+Result<void> JobReader::finish_command(const YamlNode& map) {
   const Command& command = entry_.spec.command;
   const int given = (command.argv.empty() && command.shell.empty() ? 0 : 1) +
                     (entry_.script_path.empty() ? 0 : 1) + (entry_.spec.lines.empty() ? 0 : 1);
-  if (given != 1) {
+  const auto& workers = entry_.spec.gang.workers;
+  const bool of_workers =
+      !workers.empty() && std::all_of(workers.begin(), workers.end(),
+                                      [](const auto& group) { return !group.command.empty(); });
+  if (given != 1 && !(given == 0 && of_workers)) {
     return error(map, given == 0 ? "no command; give one of command, script and lines"
                                  : "more than one command; give one of command, script and lines");
   }
@@ -141,33 +171,8 @@ Result<void> JobReader::finish(const YamlNode& map) {
   return {};
 }
 
-Result<std::vector<std::string>> JobReader::texts(const YamlNode& value,
-                                                  std::string_view field) const {
-  if (value.kind != Kind::kList) return wrong_kind(value, field, "a list");
-  std::vector<std::string> out;
-  out.reserve(value.items.size());
-  for (const YamlNode& item : value.items) {
-    if (item.kind != Kind::kText)
-      return wrong_kind(item, "an entry of " + std::string(field), "text");
-    out.push_back(item.text);
-  }
-  return out;
-}
-
 Result<void> JobReader::read_command(const YamlNode& value) {
-  if (value.kind == Kind::kText) {
-    entry_.spec.command.shell = value.text;
-  } else if (value.kind == Kind::kList) {
-    Result<std::vector<std::string>> words = texts(value, "command");
-    if (!words) return words.error();
-    entry_.spec.command.argv = *std::move(words);
-  } else {
-    return wrong_kind(value, "command", "a shell line or a list of words");
-  }
-  const Command& command = entry_.spec.command;
-  if (command.argv.empty() && trimmed(command.shell).empty())
-    return error(value, "command is empty");
-  return {};
+  return reader_.keep(reader_.command(value), entry_.spec.command);
 }
 
 Result<void> JobReader::read_script(const YamlNode& value) {
@@ -246,18 +251,7 @@ Result<void> JobReader::read_results(const YamlNode& value) {
 }
 
 Result<void> JobReader::read_env(const YamlNode& value) {
-  if (value.kind != Kind::kMap) return wrong_kind(value, "env", "a mapping such as 'NAME: value'");
-  for (std::size_t i = 0; i < value.keys.size(); ++i) {
-    const std::string& name = value.keys[i].text;
-    if (name.empty() || name.find('=') != std::string::npos) {
-      return error(value.keys[i], "env " + shown(name) + ": a name is not empty and has no '='");
-    }
-    if (value.items[i].kind != Kind::kText) {
-      return wrong_kind(value.items[i], "env " + name, "text (\"\" for an empty value)");
-    }
-    entry_.spec.env.push_back(name + "=" + value.items[i].text);
-  }
-  return {};
+  return reader_.keep(reader_.variables(value, "env"), entry_.spec.env);
 }
 
 Result<void> JobReader::read_after(const YamlNode& value) {
@@ -278,12 +272,27 @@ Result<void> JobReader::read_after(const YamlNode& value) {
 }
 
 Result<void> JobReader::read_snapshot(const YamlNode& value) {
-  if (value.kind != Kind::kText || (value.text != "true" && value.text != "false")) {
-    return error(value, "snapshot must be true or false");
-  }
-  entry_.snapshot = value.text == "true";
   has_snapshot_ = true;
+  return reader_.keep(reader_.truth(value, "snapshot"), entry_.snapshot);
+}
+
+Result<void> JobReader::note_workers(const YamlNode& value) {
+  workers_ = &value;
   return {};
+}
+
+Result<void> JobReader::read_container_field(const YamlNode& value) {
+  return read_container(reader_, value, entry_.spec.container);
+}
+
+Result<JobFileEntry> entry_of_manifest(const YamlNode& root, const std::string& file_name) {
+  auto manifest = read_manifest(root, file_name);
+  if (!manifest) return manifest.error();
+  JobFileEntry entry;
+  entry.spec = std::move(manifest->spec);
+  entry.notes = std::move(manifest->notes);
+  entry.line = root.place.line;
+  return entry;
 }
 
 }  // namespace
@@ -292,6 +301,11 @@ Result<std::vector<JobFileEntry>> parse_job_file(std::string_view text,
                                                  const std::string& file_name) {
   const Result<YamlNode> root = parse_yaml(text, file_name);
   if (!root) return root.error();
+  if (is_manifest(*root)) {
+    Result<JobFileEntry> entry = entry_of_manifest(*root, file_name);
+    if (!entry) return entry.error();
+    return std::vector<JobFileEntry>{*std::move(entry)};
+  }
   const bool several =
       root->kind == Kind::kMap && root->keys.size() == 1 && root->keys[0].text == "jobs";
   const YamlNode& jobs = several ? root->items[0] : *root;

@@ -127,7 +127,8 @@ TEST(JobFile, unknown_field_names_place_and_nearest_known_one) {
             "job.yaml:2:1: unknown field 'cpu', did you mean 'cpus'?");
   EXPECT_THAT(failure("jobs:\n- command: a\n  prioritty: 4\n"),
               StartsWith("job.yaml:3:3: unknown field 'prioritty', did you mean 'priority'?"));
-  EXPECT_THAT(failure("command: a\nworkers: 2\n"), HasSubstr("unknown field 'workers'"));
+  EXPECT_THAT(failure("command: a\nworkers: {W: {cpu: 2}}\n"),
+              StartsWith("job.yaml:2:15: unknown field 'cpu' in workers, did you mean 'cpus'?"));
 }
 
 TEST(JobFile, faults_name_their_place) {
@@ -234,6 +235,119 @@ TEST(JobFile, refuses_places_and_results_that_it_cannot_read) {
   EXPECT_FALSE(parse_job_file("command: x\nresults: []\n", "f"));
   EXPECT_FALSE(parse_job_file("command: x\nresults: {folder: r}\n", "f"));
   EXPECT_FALSE(parse_job_file("command: x\nresults: {folders: r, paths: [.]}\n", "f"));
+}
+
+TEST(JobFile, workers_begin_with_what_the_job_says) {
+  const JobFileEntry entry = only(R"(
+command: python train.py
+workers:
+  Master: {cpus: 4, gpus: 0}
+  Worker:
+    count: 3
+    parallel: 2
+    mem: 2G
+    ports: 3
+    shm: 1G
+    time: 1h
+    failure: restartWorker(2)
+    command: [python, worker.py]
+    env: {A: 1}
+    labels: [fast]
+gpus: A100:2
+labels: [ssd]
+framework: pytorch
+start_timeout: 5m
+)");
+  const JobSpec& spec = entry.spec;
+  EXPECT_EQ(spec.tasks, (TaskSet{TaskSet::Shape::kGang, 4, 0, 1, 0}));
+  EXPECT_EQ(spec.gang.framework, Framework::kPytorch);
+  EXPECT_EQ(spec.gang.start_timeout, seconds(300));
+  Request of_master;
+  of_master.cpus = MilliCpu(4000);
+  of_master.limit_cpus = true;
+  of_master.labels = {"ssd"};
+  of_master.ports = 1;
+  WorkerGroup master;
+  master.name = "Master";
+  master.ranks.request = of_master;
+  Request of_worker;
+  of_worker.memory = MiB(2048);
+  of_worker.limit_memory = true;
+  of_worker.devices = {2, "A100", {}, {}, Sharing::kNever};
+  of_worker.labels = {"fast", "ssd"};
+  of_worker.ports = 3;
+  const WorkerGroup worker{"Worker",
+                           {3, 2, of_worker, {FailureRule::Kind::kRestart, 2}},
+                           {{"python", "worker.py"}, "", ""},
+                           {"A=1"},
+                           seconds(3600),
+                           MiB(1024),
+                           0};
+  EXPECT_THAT(spec.gang.workers, ElementsAre(master, worker));
+  EXPECT_EQ(spec.request, of_master);
+}
+
+TEST(JobFile, workers_may_be_a_number_or_a_list) {
+  const JobFileEntry number = only("command: a\nworkers: 4\ncpus: 2\n");
+  ASSERT_EQ(number.spec.gang.workers.size(), 1u);
+  EXPECT_EQ(number.spec.gang.workers[0].name, "Worker");
+  EXPECT_EQ(number.spec.gang.workers[0].ranks.count, 4u);
+  EXPECT_EQ(number.spec.gang.workers[0].ranks.request.cpus, MilliCpu(2000));
+  const JobFileEntry list = only("workers:\n- {name: a, command: x}\n- {name: b, command: y}\n");
+  ASSERT_EQ(list.spec.gang.workers.size(), 2u);
+  EXPECT_EQ(list.spec.gang.workers[1].name, "b");
+  EXPECT_EQ(list.spec.command.shell, "x");
+}
+
+TEST(JobFile, says_in_which_container_it_runs) {
+  EXPECT_EQ(only("command: a\nimage: team/x:1\n").spec.container.image, "team/x:1");
+  EXPECT_EQ(only("command: a\ncontainer: x\n").spec.container.image, "x");
+  const Container full = only(R"(
+command: a
+container:
+  image: x
+  runtime: podman
+  mounts: [data:/data:ro]
+  build: {dockerfile: D, context: c, target: t, args: {A: 1}}
+)")
+                             .spec.container;
+  EXPECT_EQ(full, (Container{"x", "podman", {"D", "c", "t", {"A=1"}}, {"data:/data:ro"}}));
+}
+
+TEST(JobFile, faults_of_workers_and_containers_name_their_place) {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"command: a\nworkers: 0\n", "job.yaml:2:10: count '0'"},
+      {"command: a\nworkers:\n", "workers is empty"},
+      {"command: a\nworkers: {}\n", "workers is empty"},
+      {"command: a\nworkers: [[]]\n", "a group of workers is a list"},
+      {"command: a\nworkers: {W: {name: X}}\n", "has a name already"},
+      {"command: a\nworkers: {W: {count: [1]}}\n", "count is a list"},
+      {"command: a\nworkers: {W: {failure: minSucceeded}}\n", "failure rule 'minSucceeded'"},
+      {"command: a\nworkers: {W: {failure: restartWorker(0)}}\n", "restartWorker(0)"},
+      {"command: a\nworkers: {W: {mem: much}}\n", "mem: memory 'much'"},
+      {"command: a\nworkers: {W: {time: 0}}\n", "time: must be more than zero"},
+      {"command: a\nworkers: 2\narray: 1-3\n", "cannot be combined"},
+      {"lines: [a]\nworkers: 2\n", "cannot be combined"},
+      {"workers: {A: {command: x}, B: 2}\n", "no command"},
+      {"command: a\nworkers: 2\nframework: torch\n", "framework 'torch' is not known"},
+      {"command: a\nimage: x\ncontainer: y\n", "given twice"},
+      {"command: a\ncontainer: {image: x, mount: []}\n", "did you mean 'mounts'?"},
+      {"command: a\ncontainer: {image: x, build: {file: a}}\n", "unknown field 'file' in build"},
+  };
+  for (const auto& [text, message] : cases) {
+    EXPECT_THAT(failure(text), HasSubstr(message)) << text;
+    EXPECT_THAT(failure(text), StartsWith("job.yaml:")) << text;
+  }
+}
+
+TEST(JobFile, may_be_a_manifest) {
+  const JobFileEntry entry = only(
+      "kind: AIchorManifest\nspec:\n  operator: tf\n  command: a\n  tensorboard: {enabled: true}\n"
+      "  types: {Worker: {count: 2, resources: {cpus: 1, ramRatio: 1}}}\n");
+  EXPECT_EQ(entry.spec.tasks.count, 2u);
+  EXPECT_EQ(entry.spec.workdir, ".");
+  EXPECT_EQ(entry.notes.size(), 1u);
+  EXPECT_THAT(failure("kind: Manifest\napiVersion: 1\n"), HasSubstr("kind must be AIchorManifest"));
 }
 
 }  // namespace

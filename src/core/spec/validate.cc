@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "core/spec/array_range.h"
+#include "core/spec/checks.h"
 #include "core/spec/log_pattern.h"
 #include "core/spec/quantity.h"
 #include "core/spec/text.h"
@@ -29,28 +30,6 @@ bool has_nul(std::string_view text) {
   return text.find('\0') != text.npos;
 }
 
-Result<void> check_name(std::string_view field, std::string_view name) {
-  const std::string what(field);
-  if (name.empty()) return invalid_input(what + " is empty; give it at least one character");
-  if (name.size() > kMaxNameBytes) {
-    return invalid_input(what + " has " + number(name.size()) + " bytes; at most " +
-                         number(kMaxNameBytes) + " are allowed");
-  }
-  if (const auto at = first_control_character(name)) {
-    const char c = name[*at];
-    const char* const kind = c == '\n'   ? "a newline"
-                             : c == '\0' ? "a NUL byte"
-                                         : "a control "
-                                           "character";
-    return invalid_input(what + " has " + kind + " at byte " + number(*at) +
-                         "; use printable characters");
-  }
-  if (const auto at = first_invalid_utf8(name)) {
-    return invalid_input(what + " is not valid UTF-8 at byte " + number(*at) + "; use UTF-8 text");
-  }
-  return {};
-}
-
 Result<void> check_one_command(const JobSpec& spec) {
   const Command& command = spec.command;
   const int argv = !command.argv.empty() && command.script.empty() ? 1 : 0;
@@ -60,15 +39,6 @@ Result<void> check_one_command(const JobSpec& spec) {
   if (given == 0) return invalid_input("no command; give exactly one of command, script and lines");
   if (given > 1) {
     return invalid_input("more than one command; give exactly one of command, script and lines");
-  }
-  return {};
-}
-
-Result<void> check_argument(const std::string& what, std::string_view text) {
-  if (has_nul(text)) return invalid_input(what + " has a NUL byte; no program can take it");
-  if (text.size() > kMaxArgumentBytes) {
-    return invalid_input(what + " has " + number(text.size()) + " bytes; Linux takes at most " +
-                         number(kMaxArgumentBytes) + "; pass it in a file");
   }
   return {};
 }
@@ -83,23 +53,7 @@ Result<void> check_text(const std::string& what, std::string_view text) {
 }
 
 Result<void> check_command(const JobSpec& spec) {
-  const Command& command = spec.command;
-  std::size_t total = 0;
-  for (std::size_t i = 0; i < command.argv.size(); ++i) {
-    const auto checked = check_argument("command: argument " + number(i), command.argv[i]);
-    if (!checked) return checked;
-    total += command.argv[i].size() + 1;
-  }
-  if (command.script.empty() && !command.argv.empty() && command.argv[0].empty()) {
-    return invalid_input("command: the program's name is empty");
-  }
-  for (const std::string& entry : spec.env) total += entry.size() + 1;
-  if (total > kMaxExecBytes) {
-    return invalid_input("command and env have " + number(total) + " bytes; Linux takes at most " +
-                         number(kMaxExecBytes) + "; pass large values in a file");
-  }
-  if (const auto checked = check_text("command", command.shell); !checked) return checked;
-  return check_text("script", command.script);
+  return check_words(spec.command, env_bytes(spec.env));
 }
 
 Result<void> check_lines(const JobSpec& spec) {
@@ -167,19 +121,6 @@ Result<void> check_pattern(std::string_view field, const std::string& pattern,
                        ": every task would write to the same file; add %t");
 }
 
-Result<void> check_env(const std::vector<std::string>& env) {
-  for (const std::string& entry : env) {
-    const std::size_t equals = entry.find('=');
-    if (equals == entry.npos || equals == 0) {
-      return invalid_input("env " + shown(entry) + ": write NAME=value");
-    }
-    const auto checked =
-        check_argument("env " + entry.substr(0, std::min<std::size_t>(equals, 60)), entry);
-    if (!checked) return checked;
-  }
-  return {};
-}
-
 Result<void> check_environments(const JobSpec& spec) {
   if (const auto checked = check_env(spec.env); !checked) return checked;
   return check_env(spec.remote_env);
@@ -226,6 +167,98 @@ Result<void> check_place(const JobSpec& spec) {
   return {};
 }
 
+Result<void> check_numbers(const JobSpec& spec) {
+  if (spec.priority < -kMaxPriority || spec.priority > kMaxPriority) {
+    return invalid_input("priority " + std::to_string(spec.priority) +
+                         ": must be between -1000000 and 1000000");
+  }
+  if (spec.time_limit.value < 0) return invalid_input("time must be more than zero");
+  if (spec.grace.value < 0 || spec.grace > seconds(86400)) {
+    return invalid_input("grace must be between zero and one day");
+  }
+  if (spec.retry.max > kMaxRetries) {
+    return invalid_input("retries " + number(spec.retry.max) + ": at most " + number(kMaxRetries) +
+                         " are allowed");
+  }
+  if (spec.retry.backoff.value < 0 || spec.retry.backoff > seconds(86400)) {
+    return invalid_input("backoff must be between zero and one day");
+  }
+  for (const Dependency& dependency : spec.after) {
+    if (dependency.job.value == 0) return invalid_input("after: jobs are numbered from 1");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> check_name(std::string_view field, std::string_view name) {
+  const std::string what(field);
+  if (name.empty()) return invalid_input(what + " is empty; give it at least one character");
+  if (name.size() > kMaxNameBytes) {
+    return invalid_input(what + " has " + number(name.size()) + " bytes; at most " +
+                         number(kMaxNameBytes) + " are allowed");
+  }
+  if (const auto at = first_control_character(name)) {
+    const char c = name[*at];
+    const char* const kind = c == '\n'   ? "a newline"
+                             : c == '\0' ? "a NUL byte"
+                                         : "a control "
+                                           "character";
+    return invalid_input(what + " has " + kind + " at byte " + number(*at) +
+                         "; use printable characters");
+  }
+  if (const auto at = first_invalid_utf8(name)) {
+    return invalid_input(what + " is not valid UTF-8 at byte " + number(*at) + "; use UTF-8 text");
+  }
+  return {};
+}
+
+Result<void> check_argument(const std::string& what, std::string_view text) {
+  if (has_nul(text)) return invalid_input(what + " has a NUL byte; no program can take it");
+  if (text.size() > kMaxArgumentBytes) {
+    return invalid_input(what + " has " + number(text.size()) + " bytes; Linux takes at most " +
+                         number(kMaxArgumentBytes) + "; pass it in a file");
+  }
+  return {};
+}
+
+Result<void> check_words(const Command& command, std::size_t env_bytes) {
+  std::size_t total = env_bytes;
+  for (std::size_t i = 0; i < command.argv.size(); ++i) {
+    const auto checked = check_argument("command: argument " + number(i), command.argv[i]);
+    if (!checked) return checked;
+    total += command.argv[i].size() + 1;
+  }
+  if (command.script.empty() && !command.argv.empty() && command.argv[0].empty()) {
+    return invalid_input("command: the program's name is empty");
+  }
+  if (total > kMaxExecBytes) {
+    return invalid_input("command and env have " + number(total) + " bytes; Linux takes at most " +
+                         number(kMaxExecBytes) + "; pass large values in a file");
+  }
+  if (const auto checked = check_text("command", command.shell); !checked) return checked;
+  return check_text("script", command.script);
+}
+
+Result<void> check_env(const std::vector<std::string>& env) {
+  for (const std::string& entry : env) {
+    const std::size_t equals = entry.find('=');
+    if (equals == entry.npos || equals == 0) {
+      return invalid_input("env " + shown(entry) + ": write NAME=value");
+    }
+    const auto checked =
+        check_argument("env " + entry.substr(0, std::min<std::size_t>(equals, 60)), entry);
+    if (!checked) return checked;
+  }
+  return {};
+}
+
+std::size_t env_bytes(const std::vector<std::string>& env) {
+  std::size_t total = 0;
+  for (const std::string& entry : env) total += entry.size() + 1;
+  return total;
+}
+
 Result<void> check_request(const Request& request, bool lease) {
   if (request.cpus.value < 0 || (request.cpus.value == 0 && !lease)) {
     return invalid_input("cpus must be more than zero");
@@ -255,34 +288,10 @@ Result<void> check_request(const Request& request, bool lease) {
   return {};
 }
 
-Result<void> check_numbers(const JobSpec& spec) {
-  if (spec.priority < -kMaxPriority || spec.priority > kMaxPriority) {
-    return invalid_input("priority " + std::to_string(spec.priority) +
-                         ": must be between -1000000 and 1000000");
-  }
-  if (spec.time_limit.value < 0) return invalid_input("time must be more than zero");
-  if (spec.grace.value < 0 || spec.grace > seconds(86400)) {
-    return invalid_input("grace must be between zero and one day");
-  }
-  if (spec.retry.max > kMaxRetries) {
-    return invalid_input("retries " + number(spec.retry.max) + ": at most " + number(kMaxRetries) +
-                         " are allowed");
-  }
-  if (spec.retry.backoff.value < 0 || spec.retry.backoff > seconds(86400)) {
-    return invalid_input("backoff must be between zero and one day");
-  }
-  for (const Dependency& dependency : spec.after) {
-    if (dependency.job.value == 0) return invalid_input("after: jobs are numbered from 1");
-  }
-  return {};
-}
-
-}  // namespace
-
 Result<void> validate(const JobSpec& spec) {
-  constexpr auto kChecks =
-      std::array{check_one_command,  check_command, check_lines, check_tasks,
-                 check_environments, check_results, check_place, check_numbers};
+  constexpr auto kChecks = std::array{check_gang,    check_one_command,  check_command, check_lines,
+                                      check_tasks,   check_environments, check_results, check_place,
+                                      check_numbers, check_container};
   for (const auto check : kChecks) {
     if (const Result<void> checked = check(spec); !checked) return checked;
   }

@@ -9,9 +9,14 @@
 namespace tutti {
 
 inline constexpr std::uint32_t kMaxRetries = 1000;
+// Of one gang: every rank is told of all others.
+inline constexpr std::uint32_t kMaxRanks = 10'000;
+// Of one rank.
+inline constexpr std::uint32_t kMaxPorts = 1000;
 
 // Completes a spec that was just parsed; what is set already stays.
 // - A job with lines becomes a batch: one task per line, labels from 1.
+// - A job with workers becomes a gang, as fill_gang() says.
 // - A GPU request by memory or share alone is for one GPU. Labels are sorted, without repetition.
 // - name: the file name of the program, of the script, or of the first word of the shell line;
 //   "batch" for a batch.
@@ -21,6 +26,12 @@ inline constexpr std::uint32_t kMaxRetries = 1000;
 //   kind train.py, `nice python3 -m pkg.train` of kind pkg.train, `python -c …` of kind python.
 // Derived names have '_' for control characters and bytes that are not UTF-8, and are cut at 255.
 void fill_defaults(JobSpec& spec);
+
+// Completes what follows from the workers of a job, if it has any: a gang of as many tasks as there
+// are ranks, labels from 0; the job's request is that of its first rank; its command, if all
+// workers have one of their own, that of the first. Ranks are not measured, so that GPUs of which
+// nothing is known are theirs alone.
+void fill_gang(JobSpec& spec);
 
 // The strict check of a complete spec, the same for the API, the command line and job files. The
 // message names the field and what to do.

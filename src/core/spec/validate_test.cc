@@ -252,5 +252,142 @@ TEST(Defaults, ask_for_one_gpu_when_only_its_memory_is_given) {
   EXPECT_THAT(spec.request.labels, ElementsAre("a", "b"));
 }
 
+JobSpec gang_of(std::uint32_t count) {
+  JobSpec spec = good();
+  spec.gang.workers.resize(1);
+  spec.gang.workers[0].ranks.count = count;
+  fill_defaults(spec);
+  return spec;
+}
+
+TEST(Defaults, workers_make_a_gang) {
+  JobSpec spec = gang_of(3);
+  spec.gang.workers.push_back(spec.gang.workers[0]);
+  spec.gang.workers[1].name = "Other";
+  spec.gang.workers[1].ranks.request.devices.count = 2;
+  spec.gang.workers[1].ranks.parallel = 3;
+  fill_defaults(spec);
+  EXPECT_EQ(spec.tasks, (TaskSet{TaskSet::Shape::kGang, 6, 0, 1, 0}));
+  EXPECT_EQ(spec.request, spec.gang.workers[0].ranks.request);
+  EXPECT_EQ(spec.gang.workers[1].ranks.request.devices.sharing, Sharing::kNever);
+  EXPECT_EQ(spec.gang.workers[1].ranks.parallel, 0u);
+  EXPECT_TRUE(validate(spec));
+  const JobSpec before = spec;
+  fill_defaults(spec);
+  EXPECT_EQ(spec, before);
+}
+
+TEST(Defaults, a_gang_takes_its_name_from_the_first_command) {
+  JobSpec spec;
+  spec.gang.workers.resize(1);
+  spec.gang.workers[0].command.argv = {"python", "train.py"};
+  fill_defaults(spec);
+  EXPECT_EQ(spec.kind, "train.py");
+  EXPECT_EQ(spec.command, spec.gang.workers[0].command);
+}
+
+TEST(Validate, refuses_gangs_that_cannot_be) {
+  using Change = std::function<void(JobSpec&, WorkerGroup&)>;
+  using Rule = FailureRule::Kind;
+  const std::vector<std::pair<Change, std::string>> cases = {
+      {[](JobSpec&, WorkerGroup& w) { w.ranks.count = 0; }, "count must be at least 1"},
+      {[](JobSpec&, WorkerGroup& w) { w.ranks.count = 10001; }, "at most 10000"},
+      {[](JobSpec&, WorkerGroup& w) { w.name = ""; }, "a group's name"},
+      {[](JobSpec&, WorkerGroup& w) { w.name = "a b"; }, "a group's name 'a b'"},
+      {[](JobSpec& s, WorkerGroup& w) { s.gang.workers.push_back(w); }, "two groups are called"},
+      {[](JobSpec&, WorkerGroup& w) { w.replica = 1; }, "replica is 1"},
+      {[](JobSpec&, WorkerGroup& w) {
+         w.ranks.failure = {Rule::kMinSucceeded, 5};
+       },
+       "minSucceeded(5), but it has 4 ranks"},
+      {[](JobSpec&, WorkerGroup& w) {
+         w.ranks.failure = {Rule::kRestart, 0};
+       },
+       "restartWorker(0)"},
+      {[](JobSpec& s, WorkerGroup& w) {
+         s.gang.framework = Framework::kTensorflow;
+         w.ranks.parallel = 2;
+       },
+       "must run together"},
+      {[](JobSpec& s, WorkerGroup&) { s.gang.framework = Framework::kRay; }, "is its head"},
+      {[](JobSpec&, WorkerGroup& w) { w.env = {"A"}; }, "write NAME=value"},
+      {[](JobSpec&, WorkerGroup& w) { w.command.script = "x"; }, "a shell line or a list"},
+      {[](JobSpec&, WorkerGroup& w) { w.ranks.request.cpus = MilliCpu(0); }, "cpus must be more"},
+      {[](JobSpec&, WorkerGroup& w) { w.ranks.request.ports = 2000; }, "at most 1000"},
+      {[](JobSpec& s, WorkerGroup&) { s.command = {}; }, "has no command"},
+      {[](JobSpec& s, WorkerGroup&) { s.lines = {"a"}; }, "cannot be combined"},
+      {[](JobSpec& s, WorkerGroup&) { s.tasks.shape = TaskSet::Shape::kArray; }, "cannot be comb"},
+      {[](JobSpec& s, WorkerGroup&) { s.tasks.max_parallel = 2; }, "max_parallel is not"},
+      {[](JobSpec& s, WorkerGroup&) { s.gang.start_timeout = Duration(0); }, "start_timeout must"},
+      {[](JobSpec& s, WorkerGroup&) { s.stdout_pattern = "out"; }, "every task would write"},
+      {[](JobSpec& s, WorkerGroup&) { s.lease = true; }, "a lease has no workers"},
+  };
+  EXPECT_TRUE(validate(gang_of(4)));
+  for (const auto& [change, message] : cases) {
+    JobSpec spec = gang_of(4);
+    // A copy of the group: a change may move it.
+    WorkerGroup group = spec.gang.workers[0];
+    change(spec, group);
+    spec.gang.workers[0] = group;
+    fill_gang(spec);
+    const auto checked = validate(spec);
+    EXPECT_THAT(checked ? "valid" : checked.error().message, HasSubstr(message)) << message;
+  }
+}
+
+TEST(Validate, what_is_for_workers_needs_them) {
+  JobSpec spec = good();
+  spec.gang.framework = Framework::kJax;
+  EXPECT_THAT(validate(spec).error().message, HasSubstr("framework is for jobs with workers"));
+  spec = good();
+  spec.gang.start_timeout = seconds(1);
+  EXPECT_THAT(validate(spec).error().message, HasSubstr("start_timeout is for jobs with workers"));
+  spec = good();
+  spec.tasks.shape = TaskSet::Shape::kGang;
+  EXPECT_FALSE(validate(spec));
+}
+
+TEST(Validate, the_jobs_of_a_set_are_numbered) {
+  JobSpec spec = gang_of(2);
+  spec.gang.framework = Framework::kJobset;
+  spec.gang.workers.push_back(spec.gang.workers[0]);
+  fill_gang(spec);
+  EXPECT_FALSE(validate(spec));
+  spec.gang.workers[1].replica = 1;
+  EXPECT_TRUE(validate(spec));
+}
+
+TEST(Validate, refuses_containers_that_cannot_be) {
+  using Change = std::function<void(Container&)>;
+  const std::vector<std::pair<Change, std::string>> cases = {
+      {[](Container& c) { c.image = ""; }, "container needs an image"},
+      {[](Container& c) { c.image = "a b"; }, "image 'a b'"},
+      {[](Container& c) { c.image = "a\nb"; }, "without blanks"},
+      {[](Container& c) { c.image = "--privileged"; }, "not beginning with '-'"},
+      {[](Container& c) { c.runtime = "lxc"; }, "write podman or docker"},
+      {[](Container& c) { c.mounts = {"data:/data"}; }, "absolute paths"},
+      {[](Container& c) { c.mounts = {"/data"}; }, "absolute paths"},
+      {[](Container& c) { c.mounts = {"/a:/b:rw"}; }, "HOST:INSIDE"},
+      {[](Container& c) { c.build.dockerfile = "Dockerfile"; }, "must be absolute paths"},
+      {[](Container& c) {
+         c.build.target = "-x";
+         c.build.context = c.build.dockerfile = "/x";
+       },
+       "begins with '-'"},
+      {[](Container& c) {
+         c.build = {"/x", "/", "", {"A"}};
+       },
+       "write NAME=value"},
+  };
+  for (const auto& [change, message] : cases) {
+    JobSpec spec = good();
+    spec.container = {"team/x:1", "podman", {}, {"/a:/b:ro"}};
+    EXPECT_TRUE(validate(spec));
+    change(spec.container);
+    const auto checked = validate(spec);
+    EXPECT_THAT(checked ? "valid" : checked.error().message, HasSubstr(message)) << message;
+  }
+}
+
 }  // namespace
 }  // namespace tutti

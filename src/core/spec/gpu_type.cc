@@ -1,4 +1,4 @@
-#include "telemetry/gpu_type.h"
+#include "core/spec/gpu_type.h"
 
 #include <algorithm>
 #include <array>
@@ -108,6 +108,18 @@ std::string type_of_gpu(std::string_view name, MiB memory) {
   std::string type = short_name(words_of(name));
   if (memory.value > 0) type += "-" + std::to_string(usual_gib(memory)) + "G";
   return type;
+}
+
+std::string type_of_product(std::string_view product) {
+  const std::vector<std::string> words = words_of(product);
+  for (const std::string& word : words) {
+    const std::string lowered = lower(word);
+    const std::size_t digits = std::min(lowered.find_first_not_of("0123456789"), lowered.size());
+    const bool plain = lowered.substr(digits) == "gb" || lowered.substr(digits) == "g";
+    if (digits > 0 && digits <= 4 && plain)
+      return type_of_gpu(product, MiB(std::stoll(lowered.substr(0, digits)) * 1024));
+  }
+  return type_of_gpu(product, MiB(0));
 }
 
 }  // namespace tutti

@@ -1,4 +1,4 @@
-#include "telemetry/gpu_type.h"
+#include "core/spec/gpu_type.h"
 
 #include <gtest/gtest.h>
 
@@ -57,6 +57,14 @@ TEST(GpuType, no_name_and_no_memory_still_have_a_type) {
 
 TEST(GpuType, more_memory_than_any_known_size_is_rounded) {
   EXPECT_EQ(type_of_gpu("NVIDIA Z1", MiB(500 * 1024 + 300)), "Z1-500G");
+}
+
+TEST(GpuType, a_product_says_its_memory_or_does_not) {
+  EXPECT_EQ(type_of_product("NVIDIA-A100-SXM4-80GB"), "A100-80G");
+  EXPECT_EQ(type_of_product("NVIDIA H100 80GB HBM3"), "H100-80G");
+  EXPECT_EQ(type_of_product("Quadro-RTX-4000"), "RTX4000");
+  EXPECT_EQ(type_of_product("A100-40G"), "A100-40G");
+  EXPECT_EQ(type_of_product("A100"), "A100");
 }
 
 }  // namespace

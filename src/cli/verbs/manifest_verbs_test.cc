@@ -1,0 +1,159 @@
+#include <gmock/gmock.h>
+
+#include "cli/testing/scripted_verbs.h"
+#include "wire/job_json.h"
+
+namespace tutti {
+namespace {
+
+namespace json = boost::json;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+constexpr const char* kManifest = R"(kind: AIchorManifest
+apiVersion: 0.2.1
+builder:
+  image: tf-multi-jobs
+  dockerfile: ./Dockerfile
+  context: .
+spec:
+  operator: tf
+  image: tf-multi-jobs
+  command: "python -u src/main.py"
+  types:
+    Worker:
+      count: 5
+      resources:
+        cpus: 1
+        ramRatio: 1
+        shmSizeGB: 0
+)";
+
+constexpr const char* kTwoGroups = R"(command: python train.py
+framework: pytorch
+workers:
+  Master: {cpus: 4, time: 1h, env: {A: 1, B: 2}}
+  Worker: {count: 2, gpus: A100, labels: [ssd]}
+)";
+
+class ManifestVerbs : public ScriptedVerbs {
+ protected:
+  ManifestVerbs() {
+    daemon->answers["POST /v1/jobs"] = R"({"id":5,"ids":[5]})";
+    daemon->answers["POST /v1/jobs?dry_run=1"] = R"({"dry_run":true,"explanations":[]})";
+  }
+  // The job that the daemon was sent.
+  JobSpec sent() const {
+    const auto spec = spec_from_json(body());
+    EXPECT_TRUE(spec) << (spec ? "" : spec.error().message);
+    return spec ? *spec : JobSpec();
+  }
+};
+
+TEST_F(ManifestVerbs, a_manifest_is_submitted_as_a_gang_in_its_folder) {
+  EXPECT_EQ(call({"submit", file("sub/manifest.yaml", kManifest)}), 0);
+  const JobSpec spec = sent();
+  EXPECT_EQ(spec.tasks, (TaskSet{TaskSet::Shape::kGang, 5, 0, 1, 0}));
+  EXPECT_EQ(spec.gang.framework, Framework::kTensorflow);
+  EXPECT_THAT(spec.command.argv, ElementsAre("python", "-u", "src/main.py"));
+  EXPECT_EQ(spec.workdir, folder + "/sub");
+  EXPECT_EQ(spec.container.image, "tf-multi-jobs");
+  EXPECT_EQ(spec.container.build,
+            (ImageBuild{folder + "/sub/Dockerfile", folder + "/sub", "", {}}));
+  EXPECT_EQ(screen.out_text, "Submitted job 5 (tf-multi-jobs).\n");
+  EXPECT_THAT(screen.err_text, IsEmpty());
+}
+
+TEST_F(ManifestVerbs, without_a_container_its_commands_are_processes_and_it_says_so) {
+  EXPECT_EQ(call({"submit", "--no-container", file("manifest.yaml", kManifest)}), 0);
+  EXPECT_EQ(sent().container, Container());
+  EXPECT_THAT(screen.err_text, HasSubstr("image 'tf-multi-jobs' is not used"));
+}
+
+TEST_F(ManifestVerbs, what_has_no_effect_is_told) {
+  const std::string text = std::string(kManifest) + "  tensorboard: {enabled: true}\n";
+  EXPECT_EQ(call({"submit", "-q", file("manifest.yaml", text)}), 0);
+  EXPECT_THAT(screen.err_text, HasSubstr("manifest.yaml: tensorboard has no effect"));
+  EXPECT_EQ(screen.out_text, "5\n");
+}
+
+TEST_F(ManifestVerbs, the_command_line_wins_over_every_group) {
+  EXPECT_EQ(call({"submit", "--cpus", "2", "--mem", "1G", "--time", "5m", "--gpu-mem", "4G",
+                  "--env", "A=9", "--name", "n", file("job.yaml", kTwoGroups)}),
+            0);
+  const JobSpec spec = sent();
+  EXPECT_EQ(spec.name, "n");
+  EXPECT_EQ(spec.time_limit, seconds(300));
+  for (const WorkerGroup& group : spec.gang.workers) {
+    EXPECT_EQ(group.ranks.request.cpus, MilliCpu(2000));
+    EXPECT_EQ(group.ranks.request.memory, MiB(1024));
+    EXPECT_EQ(group.time_limit, Duration(0));
+  }
+  EXPECT_EQ(spec.gang.workers[0].ranks.request.devices, DeviceRequest());
+  EXPECT_THAT(spec.gang.workers[0].env, ElementsAre("B=2"));
+  EXPECT_EQ(spec.gang.workers[1].ranks.request.devices.memory, MiB(4096));
+}
+
+TEST_F(ManifestVerbs, labels_of_the_command_line_are_for_all_groups) {
+  EXPECT_EQ(call({"submit", "--label", "fast", file("job.yaml", kTwoGroups)}), 0);
+  for (const WorkerGroup& group : sent().gang.workers)
+    EXPECT_THAT(group.ranks.request.labels, ElementsAre("fast"));
+}
+
+TEST_F(ManifestVerbs, groups_keep_what_the_command_line_does_not_say) {
+  EXPECT_EQ(call({"submit", file("job.yaml", kTwoGroups)}), 0);
+  const auto workers = sent().gang.workers;
+  EXPECT_EQ(workers[0].time_limit, seconds(3600));
+  EXPECT_THAT(workers[0].env, ElementsAre("A=1", "B=2"));
+  EXPECT_THAT(workers[1].ranks.request.labels, ElementsAre("ssd"));
+  EXPECT_EQ(workers[1].ranks.request.devices, (DeviceRequest{1, "A100", {}, {}, Sharing::kNever}));
+}
+
+TEST_F(ManifestVerbs, mounts_of_a_job_file_start_beside_it) {
+  const std::string path = file("job.yaml",
+                                "command: a\nimage: x\ncontainer:\n  mounts: [data:/d:ro, /a:/b]\n"
+                                "  build: {context: c}\n");
+  EXPECT_EQ(call({"submit", path}), 0);
+  EXPECT_THAT(sent().container.mounts, ElementsAre(folder + "/data:/d:ro", "/a:/b"));
+  EXPECT_EQ(sent().container.build.context, folder + "/c");
+}
+
+TEST_F(ManifestVerbs, a_dry_run_lists_the_ranks) {
+  EXPECT_EQ(call({"submit", "--dry-run", file("job.yaml", kTwoGroups)}), 0);
+  EXPECT_EQ(screen.out_text,
+            "Nothing was submitted.\n"
+            "3 workers of pytorch\n"
+            "RANK  GROUP     CPUS  MEM  PORTS  FAILURE   GPUS\n"
+            "   0  Master 0     4    -      1  failFast  -\n"
+            "   1  Worker 0     1    -      1  failFast  1 × A100\n"
+            "   2  Worker 1     1    -      1  failFast  1 × A100\n");
+}
+
+TEST_F(ManifestVerbs, a_dry_run_tells_of_the_image_and_of_jobs_in_a_set) {
+  std::string text = kManifest;
+  text.replace(text.find("operator: tf"), 12, "operator: jobset");
+  text.replace(text.find("count: 5"), 8, "count: 2");
+  EXPECT_EQ(call({"run", "--dry-run", file("manifest.yaml", text)}), 0);
+  EXPECT_THAT(screen.out_text, HasSubstr("2 workers of jobset in tf-multi-jobs, built from "));
+  EXPECT_THAT(screen.out_text, HasSubstr("   1  Worker[1] 0     1   1G"));
+}
+
+TEST_F(ManifestVerbs, a_dry_run_in_json_is_the_daemons_answer_alone) {
+  EXPECT_EQ(call({"submit", "--dry-run", "--json", file("job.yaml", kTwoGroups)}), 0);
+  EXPECT_THAT(screen.out_text, Not(HasSubstr("RANK")));
+}
+
+TEST_F(ManifestVerbs, faults_name_file_and_line) {
+  std::string text = kManifest;
+  text.replace(text.find("ramRatio"), 8, "ramRatoi");
+  EXPECT_EQ(call({"submit", file("manifest.yaml", text)}), 2);
+  EXPECT_THAT(screen.err_text, HasSubstr("manifest.yaml:16:9: unknown field 'ramRatoi'"));
+  EXPECT_THAT(screen.err_text, HasSubstr("did you mean 'ramRatio'?"));
+  EXPECT_EQ(call({"submit", "--array", "1-3", file("job.yaml", kTwoGroups)}), 2);
+  EXPECT_THAT(screen.err_text, HasSubstr("workers cannot be combined with array"));
+}
+
+}  // namespace
+}  // namespace tutti
