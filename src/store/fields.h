@@ -66,6 +66,13 @@ void dependency_fields(auto& codec, auto& dependencies) {
   });
 }
 
+void node_limit_fields(auto& codec, auto& limits) {
+  codec.list(limits, [&](auto& limit) {
+    codec.text(limit.node);
+    codec.number(limit.tasks);
+  });
+}
+
 void fields(auto& codec,
             auto& facts) requires std::is_same_v<std::remove_cvref_t<decltype(facts)>, JobFacts> {
   codec.number(facts.id);
@@ -80,6 +87,7 @@ void fields(auto& codec,
   codec.number(facts.retry.backoff);
   dependency_fields(codec, facts.after);
   if (codec.since(2)) codec.flag(facts.lease);
+  if (codec.since(4)) node_limit_fields(codec, facts.node_limits);
 }
 
 void device_list_fields(auto& codec, auto& devices) {

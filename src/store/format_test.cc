@@ -46,6 +46,7 @@ JobSpec sample_spec() {
       2, "A100-80G", MiB(20480), MilliGpu(500), Sharing::kNever, Packing::kSpread};
   spec.request.labels = {"fast"};
   spec.request.limit_memory = true;
+  spec.node_limits = {{"box", 2}};
   spec.priority = -5;
   spec.time_limit = seconds(60);
   spec.retry = {3, seconds(2)};
@@ -162,7 +163,7 @@ std::string fingerprint() {
   const Profile profile = sample_profile();
   for (const Event& event : sample_events()) add(encode, event);
   add(encode_spec, spec);
-  add(encode_rare_request, spec.request);
+  add(encode_rare_request, spec);
   add(encode_dependencies, spec.after);
   add(encode_texts, spec.command.argv);
   add(encode_task, sample_task());

@@ -53,14 +53,15 @@ constexpr std::uint32_t kLimitCpus = 1;
 constexpr std::uint32_t kLimitMemory = 2;
 constexpr std::uint32_t kLease = 4;
 
-void read_request(ColumnReader& columns, Request& request, bool& lease) {
+void read_request(ColumnReader& columns, JobFacts& facts) {
+  Request& request = facts.request;
   request.cpus = MilliCpu(columns.number<std::int64_t>());
   request.memory = MiB(columns.number<std::int64_t>());
   const auto limits = columns.number<std::uint32_t>();
   request.limit_cpus = (limits & kLimitCpus) != 0;
   request.limit_memory = (limits & kLimitMemory) != 0;
-  lease = (limits & kLease) != 0;
-  columns.optional_blob(decode_rare_request, request);
+  facts.lease = (limits & kLease) != 0;
+  columns.optional_blob(decode_rare_request, facts);
 }
 
 }  // namespace
@@ -84,7 +85,7 @@ bool read_job_facts(const Query& query, JobRow& row, JobFacts& facts) {
   facts.tasks.first = columns.number<std::int64_t>();
   facts.tasks.step = columns.number<std::int64_t>();
   facts.tasks.max_parallel = columns.number<std::uint32_t>();
-  read_request(columns, facts.request, facts.lease);
+  read_request(columns, facts);
   facts.priority = columns.number<std::int32_t>();
   facts.time_limit = Duration(columns.number<std::int64_t>());
   facts.retry.max = columns.number<std::uint32_t>();
@@ -143,6 +144,7 @@ Result<JobSpec> find_spec(Connection& connection, JobId job) {
   spec.kind = std::move(facts.kind);
   spec.tasks = facts.tasks;
   spec.request = std::move(facts.request);
+  spec.node_limits = std::move(facts.node_limits);
   spec.priority = facts.priority;
   spec.time_limit = facts.time_limit;
   spec.retry = facts.retry;

@@ -137,14 +137,16 @@ bool decode_counts(std::string_view bytes, TaskCounts& counts) {
   return reader.complete();
 }
 
-void encode_rare_request(const Request& request, std::string& out) {
+void encode_rare_request(const JobSpec& spec, std::string& out) {
   auto writer = begin(out);
-  rare_fields(writer, request);
+  rare_fields(writer, spec.request);
+  node_limit_fields(writer, spec.node_limits);
 }
 
-bool decode_rare_request(std::string_view bytes, Request& request) {
+bool decode_rare_request(std::string_view bytes, JobFacts& facts) {
   auto reader = open_record(bytes);
-  rare_fields(reader, request);
+  rare_fields(reader, facts.request);
+  if (reader.since(4)) node_limit_fields(reader, facts.node_limits);
   return reader.complete();
 }
 

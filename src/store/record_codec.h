@@ -17,7 +17,7 @@ namespace tutti {
 // The decoders answer whether the bytes were exactly what an encoder of this version writes.
 
 // Version of every blob's encoding: its first byte.
-inline constexpr std::uint8_t kRecordVersion = 3;
+inline constexpr std::uint8_t kRecordVersion = 4;
 
 // All of a task's row but its id and state.
 void encode_task(const TaskRow& row, std::string& out);
@@ -26,9 +26,9 @@ bool decode_task(std::string_view bytes, TaskRow& row);
 void encode_counts(const TaskCounts& counts, std::string& out);
 bool decode_counts(std::string_view bytes, TaskCounts& counts);
 
-// Devices and labels of a request.
-void encode_rare_request(const Request& request, std::string& out);
-bool decode_rare_request(std::string_view bytes, Request& request);
+// Devices and labels of a job's request, and its limits for nodes.
+void encode_rare_request(const JobSpec& spec, std::string& out);
+bool decode_rare_request(std::string_view bytes, JobFacts& facts);
 
 void encode_dependencies(const std::vector<Dependency>& after, std::string& out);
 bool decode_dependencies(std::string_view bytes, std::vector<Dependency>& after);

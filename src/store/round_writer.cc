@@ -43,8 +43,9 @@ void bind_facts(Query& query, const JobSpec& spec) {
   query.integer(spec.retry.max).integer(spec.retry.backoff.value);
 }
 
-bool has_rare_request(const Request& request) {
-  return request.devices != DeviceRequest() || !request.labels.empty();
+bool has_rare_request(const JobSpec& spec) {
+  return spec.request.devices != DeviceRequest() || !spec.request.labels.empty() ||
+         !spec.node_limits.empty();
 }
 
 // For a job whose submitter gave no row.
@@ -178,8 +179,8 @@ Result<void> RoundWriter::insert_job(const JobRow& row, const JobSpec& spec) {
   bind_facts(insert, spec);
   const std::string command = display_text(spec);
   insert.text(command);
-  if (has_rare_request(spec.request)) {
-    encode_rare_request(spec.request, buffer_);
+  if (has_rare_request(spec)) {
+    encode_rare_request(spec, buffer_);
     insert.blob(buffer_);
   } else {
     insert.null();

@@ -100,6 +100,11 @@ json::value spec_to_json(const JobSpec& spec, bool with_env) {
   put_command(spec, out);
   put_tasks(spec.tasks, out);
   put_request(spec.request, out);
+  if (!spec.node_limits.empty()) {
+    json::object limits;
+    for (const NodeLimit& limit : spec.node_limits) limits[limit.node] = limit.tasks;
+    out["node_limits"] = std::move(limits);
+  }
   put_rules(spec, out);
   if (!spec.workdir.empty()) out["workdir"] = text_to_json(spec.workdir);
   if (with_env && !spec.env.empty()) out["env"] = env_to_json(spec.env);

@@ -7,6 +7,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "control/store.h"
@@ -88,12 +89,26 @@ inline std::string broken_counts(const Ledger& ledger) {
   return totals == ledger.totals() ? "" : "the totals are wrong";
 }
 
+inline std::string broken_node_limits(const Ledger& ledger) {
+  std::map<std::pair<JobId, std::string>, std::uint32_t> running;
+  for (const auto& [task, attempt] : ledger.active())
+    ++running[{task.job, ledger.find_node(attempt.allocation.node)->name}];
+  for (const auto& [id, job] : ledger.jobs()) {
+    for (const NodeLimit& limit : ledger.group(job.group).node_limits) {
+      if (running[{id, limit.node}] > limit.tasks)
+        return fmt::format("job {} has more tasks on {} than it may", id.value, limit.node);
+    }
+  }
+  return {};
+}
+
 // The first thing that is wrong with a ledger in itself; empty: nothing.
 inline std::string broken_invariant(const Ledger& ledger) {
   for (const Node& node : ledger.nodes()) {
     if (std::string broken = broken_node(ledger, node); !broken.empty()) return broken;
   }
   if (std::string broken = broken_lanes(ledger); !broken.empty()) return broken;
+  if (std::string broken = broken_node_limits(ledger); !broken.empty()) return broken;
   return broken_counts(ledger);
 }
 

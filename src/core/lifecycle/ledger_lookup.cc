@@ -8,8 +8,12 @@
 namespace tutti {
 
 std::uint32_t Ledger::group_for(const JobFacts& facts) {
-  const GroupKey key{
-      facts.request, {facts.project, facts.user}, facts.priority, facts.time_limit, facts.kind};
+  const GroupKey key{.request = facts.request,
+                     .account = {facts.project, facts.user},
+                     .priority = facts.priority,
+                     .time_limit = facts.time_limit,
+                     .kind = facts.kind,
+                     .limited = facts.node_limits.empty() ? JobId() : facts.id};
   if (const auto it = group_of_.find(key); it != group_of_.end()) return it->second;
   std::uint32_t index = static_cast<std::uint32_t>(groups_.size());
   if (free_groups_.empty()) {
@@ -19,6 +23,7 @@ std::uint32_t Ledger::group_for(const JobFacts& facts) {
     free_groups_.pop_back();
   }
   groups_[index].key = key;
+  groups_[index].node_limits = facts.node_limits;
   group_of_[key] = index;
   return index;
 }

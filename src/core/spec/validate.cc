@@ -255,6 +255,22 @@ Result<void> check_request(const Request& request, bool lease) {
   return {};
 }
 
+Result<void> check_node_limits(const JobSpec& spec) {
+  const std::vector<NodeLimit>& limits = spec.node_limits;
+  for (std::size_t i = 0; i < limits.size(); ++i) {
+    const auto named = check_name("node_limits: a node", limits[i].node);
+    if (!named) return named;
+    if (limits[i].tasks == 0) {
+      return invalid_input("node_limits: " + shown(limits[i].node) +
+                           " must get at least one task; leave it out of the labels instead");
+    }
+    if (i > 0 && limits[i - 1].node >= limits[i].node) {
+      return invalid_input("node_limits: " + shown(limits[i].node) + " stands twice, or unsorted");
+    }
+  }
+  return {};
+}
+
 Result<void> check_numbers(const JobSpec& spec) {
   if (spec.priority < -kMaxPriority || spec.priority > kMaxPriority) {
     return invalid_input("priority " + std::to_string(spec.priority) +
@@ -280,9 +296,9 @@ Result<void> check_numbers(const JobSpec& spec) {
 }  // namespace
 
 Result<void> validate(const JobSpec& spec) {
-  constexpr auto kChecks =
-      std::array{check_one_command,  check_command, check_lines, check_tasks,
-                 check_environments, check_results, check_place, check_numbers};
+  constexpr auto kChecks = std::array{check_one_command, check_command,      check_lines,
+                                      check_tasks,       check_environments, check_results,
+                                      check_place,       check_node_limits,  check_numbers};
   for (const auto check : kChecks) {
     if (const Result<void> checked = check(spec); !checked) return checked;
   }
