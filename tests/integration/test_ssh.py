@@ -391,6 +391,19 @@ def test_files_go_there_once_and_results_come_back(pool, make_machine, work):
     assert len(list(machine.home.glob(".cache/tutti/*/*/files/*"))) == 1
 
 
+def test_who_follows_is_told_that_results_are_missing(pool, make_machine, work):
+    pool.add(make_machine())
+    tree = tree_of(work / "tree")
+    (tree / "b.txt").write_text("true\n")
+    options = ("--on", "m1", "--results", "missing")
+    calls = [("run", *options, "true"), ("submit", "-f", *options, "true"), ("batch", *options, "b.txt"),
+             ("run", *options, "--array", "1-2", "true"), ("wait", "1")]
+    for words in calls:
+        done = pool.tutti(*words, cwd=tree)
+        assert done.code == 1, words
+        assert "its results could not be fetched" in done.err and "missing" in done.err, (words, done.err)
+
+
 def test_a_daemon_that_dies_while_it_sends_files_sends_them_again(pool, make_machine, work):
     machine = make_machine()
     pool.add(machine)
