@@ -236,6 +236,34 @@ TEST_F(NodeVerbs, on_copies_the_work_directory) {
   EXPECT_EQ(body().at("snapshot"), "abc");
 }
 
+TEST_F(NodeVerbs, options_for_other_machines_need_one) {
+  file("commands.txt", "true\n");
+  file("job.yaml", "command: 'true'\nresults: [out]\n");
+  file("job.sh", "#!/bin/sh\n#TUTTI --no-copy\ntrue\n");
+  const std::vector<Words> calls = {{"submit", "--results", "out", "true"},
+                                    {"run", "--results-to", "/r", "true"},
+                                    {"submit", "--no-copy", "true"},
+                                    {"submit", folder + "/job.yaml"},
+                                    {"batch", "--no-copy", folder + "/commands.txt"},
+                                    {"submit", folder + "/job.sh"}};
+  for (const Words& words : calls) {
+    screen.err_text.clear();
+    EXPECT_EQ(call(words), 2) << words[1];
+    EXPECT_THAT(screen.err_text, HasSubstr("needs --on")) << words[1];
+  }
+  EXPECT_TRUE(asked.requests.empty());
+}
+
+TEST_F(NodeVerbs, no_copy_wins_over_a_script_and_a_job_file) {
+  daemon->answers["POST /v1/jobs"] = R"({"id":1,"ids":[1]})";
+  file("job.sh", "#!/bin/sh\n#TUTTI --on pool\ntrue\n");
+  file("job.yaml", "command: 'true'\non: pool\n");
+  for (const char* name : {"/job.sh", "/job.yaml"}) {
+    EXPECT_EQ(call({"submit", "--no-copy", folder + name}), 0) << screen.err_text;
+    EXPECT_FALSE(body().as_object().contains("snapshot")) << name;
+  }
+}
+
 TEST_F(NodeVerbs, results_of_several_tasks_have_a_folder_each) {
   daemon->answers["POST /v1/jobs"] = R"({"id":1,"ids":[1]})";
   const std::string here = std::filesystem::current_path().string();
