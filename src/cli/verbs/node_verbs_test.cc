@@ -74,6 +74,7 @@ TEST_F(NodeVerbs, a_machine_that_cannot_be_reached_is_kept_if_asked_for) {
   daemon->answers["POST /v1/nodes"] = down("box2", "connecting");
   daemon->answers["GET /v1/nodes"] = nodes({down("box2", "no route to host")});
   EXPECT_EQ(call({"nodes", "add", "box2", "--keep"}), 1);
+  EXPECT_THAT(screen.err_text, HasSubstr("box2 is kept"));
   EXPECT_THAT(asked.requests, Not(Contains("DELETE /v1/nodes/box2?force=true")));
 }
 
