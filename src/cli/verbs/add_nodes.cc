@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <boost/json.hpp>
 
-#include "cli/machines.h"
+#include "cli/machines/machines.h"
+#include "cli/machines/pool.h"
 #include "cli/output/json.h"
 #include "cli/output/nodes.h"
 #include "cli/output/text.h"
-#include "cli/pool.h"
 #include "core/spec/machine.h"
 #include "core/spec/quantity.h"
 #include "core/spec/text.h"

@@ -1,4 +1,4 @@
-#include "cli/remote_pool.h"
+#include "cli/machines/remote_pool.h"
 
 #include <fmt/format.h>
 
@@ -8,8 +8,8 @@
 #include <map>
 #include <set>
 
+#include "cli/machines/pool.h"
 #include "cli/output/text.h"
-#include "cli/pool.h"
 #include "client/http_client.h"
 #include "wire/text_json.h"
 

@@ -1,4 +1,4 @@
-#include "cli/remote_batch.h"
+#include "cli/machines/remote_batch.h"
 
 #include <fmt/format.h>
 
@@ -7,13 +7,13 @@
 #include <filesystem>
 #include <map>
 
-#include "cli/batch_results.h"
 #include "cli/environment.h"
 #include "cli/follow.h"
 #include "cli/job_request.h"
+#include "cli/machines/batch_results.h"
+#include "cli/machines/remote_pool.h"
 #include "cli/output/progress.h"
 #include "cli/output/text.h"
-#include "cli/remote_pool.h"
 #include "cli/submission.h"
 #include "client/snapshot.h"
 #include "wire/text_json.h"
