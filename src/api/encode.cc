@@ -85,6 +85,7 @@ json::object reason_to_json(const Reason& reason, TimePoint now) {
       out["until"] = time_to_json(reason.until);
       break;
     case ReasonCode::kArrayLimit:
+    case ReasonCode::kNodeLimit:
     case ReasonCode::kBehind:
       out["count"] = reason.count;
       break;

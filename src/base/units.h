@@ -32,4 +32,10 @@ struct TimePoint : StrongInt<struct TimePointTag, std::int64_t> {
   constexpr Duration operator-(TimePoint o) const { return Duration(value - o.value); }
 };
 
+// The first of two moments of which either may be never.
+constexpr TimePoint earlier(TimePoint a, TimePoint b) {
+  if (!a || !b) return a ? a : b;
+  return a < b ? a : b;
+}
+
 }  // namespace tutti

@@ -35,6 +35,13 @@ TEST(units, moments_differ_by_durations) {
   EXPECT_LT(start, start + microseconds(1));
 }
 
+TEST(units, never_is_later_than_any_moment) {
+  EXPECT_EQ(earlier(TimePoint(2), TimePoint(1)), TimePoint(1));
+  EXPECT_EQ(earlier(TimePoint(), TimePoint(1)), TimePoint(1));
+  EXPECT_EQ(earlier(TimePoint(1), TimePoint()), TimePoint(1));
+  EXPECT_FALSE(earlier(TimePoint(), TimePoint()));
+}
+
 TEST(strong_int, ids_compare_and_hash) {
   using Id = StrongInt<struct TestTag, std::uint32_t>;
   EXPECT_LT(Id(1), Id(2));

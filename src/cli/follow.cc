@@ -20,6 +20,7 @@ namespace json = boost::json;
 constexpr int kReconnects = 40;
 constexpr int kReconnectPauseMs = 250;
 constexpr int kWhyAfterMs = 1000;
+constexpr int kMostFailures = 20;  // all of them are in `tutti show`
 
 // Counts what was shown of each log, so that a repeated stream goes on where the last one broke.
 class Shown {
@@ -205,7 +206,27 @@ std::string ending_text(const JobView& job) {
   if (job.ending == "signalled")
     return fmt::format("{} was ended by signal {}{}", who, job.signal, more);
   if (job.ending == "cancelled" || job.state == "cancelled") return who + " was cancelled" + more;
+  // The command ended by itself, but something of the task did not work, such as its results.
+  if (job.state == "failed" && !job.message.empty()) return who + " failed" + more;
   return {};
+}
+
+void say_ending(Session& session, const JobView& job) {
+  if (const std::string why = ending_text(job); !why.empty()) {
+    session.screen().err("tutti: " + why + "\n");
+    return;
+  }
+  // A job of several tasks has no message of its own.
+  if (job.tasks <= 1 || job.counts.failed == 0) return;
+  auto answer = session.client().request(
+      "GET", fmt::format("/v1/jobs/{}/tasks?state=failed&limit={}", job.id, kMostFailures), {});
+  if (!answer) return;
+  for (const TaskView& task : task_views(*answer)) {
+    if (!task.message.empty()) {
+      session.screen().err(
+          fmt::format("tutti: job {}.{}: {}\n", job.id, task.label, printable(task.message)));
+    }
+  }
 }
 
 }  // namespace tutti

@@ -42,4 +42,8 @@ int exit_status_of(const JobView& job);
 // For a job that did not simply exit: why it ended, in one line without an end; empty otherwise.
 std::string ending_text(const JobView& job);
 
+// Says on stderr why a job ended, if its exit status alone does not tell: ending_text(), or what
+// failed tasks have to say.
+void say_ending(Session& session, const JobView& job);
+
 }  // namespace tutti

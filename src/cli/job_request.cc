@@ -84,6 +84,19 @@ Result<void> complete_results(json::object& job) {
   return {};
 }
 
+// Nothing is silently left undone: these options mean something on other machines only.
+Result<void> check_places(const json::object& job, bool no_copy) {
+  if (job.contains("labels")) return {};
+  const char* const option = job.contains("results") ? "--results"
+                             : no_copy               ? "--no-copy"
+                                                     : nullptr;
+  if (option == nullptr) return {};
+  return invalid_input(
+      fmt::format("{} needs --on: without it the job runs on this machine, in the work directory "
+                  "itself. Name a machine, such as --on pool, or leave it out",
+                  option));
+}
+
 // Everything that comes from around the command line: work directory and environment. `settings`
 // are
 // --env values, the later ones winning.
@@ -109,8 +122,24 @@ Result<void> complete(json::object& job, const Arguments& arguments,
   return complete_results(job);
 }
 
-bool wants_snapshot(const Arguments& arguments) {
-  return arguments.has("snapshot") || (arguments.has("on") && !arguments.has("no-copy"));
+// Whether the work directory is to be copied, from all places where options may stand.
+struct CopyChoice {
+  bool snapshot = false;
+  bool on = false;
+  bool no_copy = false;
+
+  void add(const Arguments& arguments) {
+    snapshot = snapshot || arguments.has("snapshot");
+    on = on || arguments.has("on");
+    no_copy = no_copy || arguments.has("no-copy");
+  }
+  bool wanted() const { return snapshot || (on && !no_copy); }
+};
+
+CopyChoice copy_choice(const Arguments& arguments) {
+  CopyChoice choice;
+  choice.add(arguments);
+  return choice;
 }
 
 // "last" in --after is the newest job; the API knows only numbers.
@@ -182,7 +211,7 @@ JobRequests single(json::object job, bool snapshot) {
 
 // The #TUTTI lines of a script, one after the other. Returns the --env settings among them.
 Result<std::vector<std::string>> apply_directives(const Script& script, const std::string& path,
-                                                  json::object& job, bool& snapshot) {
+                                                  json::object& job, CopyChoice& copy) {
   std::vector<std::string> settings;
   for (const Directive& directive : script.header.directives) {
     auto parsed = parse_arguments(kDirectives, directive.tokens);
@@ -192,7 +221,7 @@ Result<std::vector<std::string>> apply_directives(const Script& script, const st
     }
     const auto list = parsed->list("env");
     settings.insert(settings.end(), list.begin(), list.end());
-    snapshot = snapshot || wants_snapshot(*parsed);
+    copy.add(*parsed);
   }
   return settings;
 }
@@ -200,8 +229,8 @@ Result<std::vector<std::string>> apply_directives(const Script& script, const st
 Result<JobRequests> script_job(Session& session, const Arguments& arguments, const Script& script) {
   const std::string& path = arguments.words()[0];
   json::object job;
-  bool snapshot = wants_snapshot(arguments);
-  auto settings = apply_directives(script, path, job, snapshot);
+  CopyChoice copy = copy_choice(arguments);
+  auto settings = apply_directives(script, path, job, copy);
   if (!settings) return settings.error();
   for (const std::uint32_t line : script.header.late_lines) {
     session.screen().err(
@@ -215,7 +244,8 @@ Result<JobRequests> script_job(Session& session, const Arguments& arguments, con
   job["script_name"] = text_to_json(std::filesystem::path(path).filename().string());
   if (arguments.words().size() > 1) job["args"] = to_array(arguments.words(), 1);
   if (auto done = complete(job, arguments, *settings); !done) return done.error();
-  return single(std::move(job), snapshot);
+  if (auto done = check_places(job, copy.no_copy); !done) return done.error();
+  return single(std::move(job), copy.wanted());
 }
 
 // One word with blanks is a line for the shell, as `sh -c` takes it; several words are a program
@@ -232,7 +262,8 @@ Result<JobRequests> command_job(const Arguments& arguments) {
     job["command"] = to_array(words);
   }
   if (auto done = complete(job, arguments, arguments.list("env")); !done) return done.error();
-  return single(std::move(job), wants_snapshot(arguments));
+  if (auto done = check_places(job, arguments.has("no-copy")); !done) return done.error();
+  return single(std::move(job), copy_choice(arguments).wanted());
 }
 
 std::vector<std::string> joined(std::vector<std::string> first,
@@ -256,6 +287,7 @@ Result<json::object> entry_job(const Arguments& arguments, JobFileEntry entry,
   if (auto applied = apply_job_options(arguments, job); !applied) return applied.error();
   drop_worker_fields(job);
   if (auto done = complete(job, arguments, settings); !done) return done.error();
+  if (auto done = check_places(job, arguments.has("no-copy")); !done) return done.error();
   return job;
 }
 
@@ -286,7 +318,8 @@ Result<JobRequests> file_jobs(Session& session, const Arguments& arguments) {
   const auto folder = std::filesystem::absolute(path).parent_path();
   JobRequests requests;
   for (JobFileEntry& entry : *entries) {
-    const bool snapshot = entry.snapshot || wants_snapshot(arguments);
+    const CopyChoice copy = copy_choice(arguments);
+    const bool snapshot = (entry.snapshot && !copy.no_copy) || copy.wanted();
     const std::uint32_t line = entry.line;
     if (arguments.has("no-container")) drop_container(entry);
     tell(session, path, entry.notes);
@@ -357,6 +390,7 @@ Result<JobRequests> batch_of(Session& session, const Arguments& arguments,
   // One line is enough to check the options; the daemon checks all of them.
   job["lines"] = json::array{text_to_json(lines.front())};
   if (auto done = complete(job, arguments, arguments.list("env")); !done) return done.error();
+  if (auto done = check_places(job, arguments.has("no-copy")); !done) return done.error();
   if (auto resolved = resolve_last(session, job); !resolved) return resolved.error();
   if (auto checked = check(job); !checked) return checked.error();
   job["lines"] = to_array(lines);
@@ -366,7 +400,7 @@ Result<JobRequests> batch_of(Session& session, const Arguments& arguments,
     for (const std::uint32_t number : line_numbers) numbers.push_back(number);
     job["line_numbers"] = std::move(numbers);
   }
-  return single(std::move(job), wants_snapshot(arguments));
+  return single(std::move(job), copy_choice(arguments).wanted());
 }
 
 Result<void> add_snapshots(Session& session, JobRequests& requests) {

@@ -18,11 +18,6 @@ constexpr Duration kTryAgain = seconds(1);
 // How long a released lease may wait for its holder's next request, to be written with it.
 constexpr auto kCompany = std::chrono::milliseconds(2);
 
-TimePoint earlier(TimePoint a, TimePoint b) {
-  if (!a) return b;
-  return b ? std::min(a, b) : a;
-}
-
 // A node's clock may be wrong or jump: what it tells is moved, by as little as possible, to where
 // it can have been by ours.
 TimePoint between(TimePoint first, TimePoint told, TimePoint last) {

@@ -69,6 +69,17 @@ TEST(EventCodec, events_of_the_first_version_are_still_read) {
   EXPECT_FALSE(body.allocation.measuring);
 }
 
+TEST(EventCodec, jobs_of_the_third_version_have_no_limits_for_nodes) {
+  std::string buffer;
+  EncodedEvent encoded = encode({TimePoint(1), JobSubmitted{}}, buffer);
+  buffer[0] = 3;
+  buffer.pop_back();  // the empty list
+  encoded.body = buffer;
+  const auto decoded = decode(encoded);
+  ASSERT_TRUE(decoded) << decoded.error().message;
+  EXPECT_EQ(decoded->body, EventBody(JobSubmitted{}));
+}
+
 TEST(EventCodec, an_event_of_a_newer_version_asks_for_an_upgrade) {
   std::string buffer;
   EncodedEvent encoded = encode({TimePoint(1), StopOrdered{}}, buffer);

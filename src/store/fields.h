@@ -75,6 +75,13 @@ void dependency_fields(auto& codec, auto& dependencies) {
   });
 }
 
+void node_limit_fields(auto& codec, auto& limits) {
+  codec.list(limits, [&](auto& limit) {
+    codec.text(limit.node);
+    codec.number(limit.tasks);
+  });
+}
+
 void fields(auto& codec,
             auto& facts) requires std::is_same_v<std::remove_cvref_t<decltype(facts)>, JobFacts> {
   codec.number(facts.id);
@@ -89,7 +96,9 @@ void fields(auto& codec,
   codec.number(facts.retry.backoff);
   dependency_fields(codec, facts.after);
   if (codec.since(2)) codec.flag(facts.lease);
-  if (codec.since(4)) codec.list(facts.ranks, [&](auto& ranks) { rank_fields(codec, ranks); });
+  if (!codec.since(4)) return;
+  codec.list(facts.ranks, [&](auto& ranks) { rank_fields(codec, ranks); });
+  node_limit_fields(codec, facts.node_limits);
 }
 
 void device_list_fields(auto& codec, auto& devices) {

@@ -46,6 +46,7 @@ JobSpec sample_spec() {
       2, "A100-80G", MiB(20480), MilliGpu(500), Sharing::kNever, Packing::kSpread};
   spec.request.labels = {"fast"};
   spec.request.limit_memory = true;
+  spec.node_limits = {{"box", 2}};
   spec.priority = -5;
   spec.time_limit = seconds(60);
   spec.retry = {3, seconds(2)};

@@ -120,6 +120,7 @@ class RandomRecords {
     made.line_numbers = several([this] { return narrow() % 50; }, 20);
     made.tasks = task_set();
     made.request = request();
+    if (coin()) made.node_limits = several([this] { return NodeLimit{bytes(), narrow()}; });
     made.priority = integer();
     made.time_limit = Duration(whole());
     made.grace = Duration(whole());

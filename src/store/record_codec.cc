@@ -144,7 +144,9 @@ void container_fields(auto& codec, auto& container) {
 
 void rare_fact_fields(auto& codec, auto& facts) {
   rare_fields(codec, facts.request);
-  if (codec.since(4)) codec.list(facts.ranks, [&](auto& ranks) { rank_fields(codec, ranks); });
+  if (!codec.since(4)) return;
+  codec.list(facts.ranks, [&](auto& ranks) { rank_fields(codec, ranks); });
+  node_limit_fields(codec, facts.node_limits);
 }
 
 }  // namespace

@@ -26,7 +26,8 @@ bool decode_task(std::string_view bytes, TaskRow& row);
 void encode_counts(const TaskCounts& counts, std::string& out);
 bool decode_counts(std::string_view bytes, TaskCounts& counts);
 
-// What few jobs have: devices, labels and ports of the request, the ranks of a gang.
+// What few jobs have: devices, labels and ports of the request, the ranks of a gang, limits for
+// nodes.
 void encode_rare_facts(const JobFacts& facts, std::string& out);
 bool decode_rare_facts(std::string_view bytes, JobFacts& facts);
 

@@ -45,7 +45,7 @@ void bind_facts(Query& query, const JobSpec& spec) {
 
 bool has_rare_facts(const JobSpec& spec) {
   return spec.request.devices != DeviceRequest() || !spec.request.labels.empty() ||
-         spec.request.ports > 0 || !spec.gang.workers.empty();
+         spec.request.ports > 0 || !spec.node_limits.empty() || !spec.gang.workers.empty();
 }
 
 // For a job whose submitter gave no row.

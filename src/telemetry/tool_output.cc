@@ -3,8 +3,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -12,53 +10,12 @@
 #include <array>
 #include <cerrno>
 
+#include "base/spawn.h"
 #include "base/unique_fd.h"
 #include "telemetry/monotonic.h"
 
 namespace tutti {
 namespace {
-
-// What posix_spawn() needs; freed with this object.
-class SpawnPlan {
- public:
-  SpawnPlan() {
-    posix_spawn_file_actions_init(&files_);
-    posix_spawnattr_init(&attributes_);
-  }
-  ~SpawnPlan() {
-    posix_spawn_file_actions_destroy(&files_);
-    posix_spawnattr_destroy(&attributes_);
-  }
-  SpawnPlan(const SpawnPlan&) = delete;
-  SpawnPlan& operator=(const SpawnPlan&) = delete;
-
-  int start(const std::string& program, const std::vector<std::string>& arguments, int output,
-            pid_t* pid) {
-    posix_spawn_file_actions_addopen(&files_, 0, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&files_, output, 1);
-    posix_spawn_file_actions_addopen(&files_, 2, "/dev/null", O_WRONLY, 0);
-    sigset_t all;
-    sigset_t none;
-    sigfillset(&all);
-    sigemptyset(&none);
-    posix_spawnattr_setsigdefault(&attributes_, &all);
-    posix_spawnattr_setsigmask(&attributes_, &none);
-    // A group of its own, so that nothing of it is left when it must be killed.
-    posix_spawnattr_setpgroup(&attributes_, 0);
-    posix_spawnattr_setflags(
-        &attributes_, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
-    std::vector<char*> argv{const_cast<char*>(program.c_str())};
-    for (const std::string& argument : arguments) {
-      argv.push_back(const_cast<char*>(argument.c_str()));
-    }
-    argv.push_back(nullptr);
-    return posix_spawnp(pid, program.c_str(), &files_, &attributes_, argv.data(), environ);
-  }
-
- private:
-  posix_spawn_file_actions_t files_{};
-  posix_spawnattr_t attributes_{};
-};
 
 // A started tool. Killed with its group and reaped with this object, unless it has ended.
 class RunningTool {
@@ -127,14 +84,15 @@ Result<ToolOutput> run_tool(const std::string& program, const std::vector<std::s
   const UniqueFd output(ends[0]);
   UniqueFd input(ends[1]);
   const std::int64_t deadline = monotonic_us() + limits.time.value;
-  pid_t pid = 0;
-  SpawnPlan plan;
-  if (const int failed = plan.start(program, arguments, input.get(), &pid); failed != 0) {
-    if (failed == ENOENT) return not_found(program + " is not installed");
-    return io_error("cannot start " + program, failed);
-  }
+  std::vector<std::string> argv{program};
+  argv.insert(argv.end(), arguments.begin(), arguments.end());
+  // In a session of its own, so that nothing of it is left when it must be killed.
+  const auto pid = spawn(argv, -1, input.get(), -1, true);
+  if (!pid && pid.error().code == ErrorCode::kNotFound)
+    return not_found(program + " is not installed");
+  if (!pid) return pid.error();
   input.reset();
-  RunningTool tool(pid);
+  RunningTool tool(*pid);
   auto text = read_all(output.get(), program, limits, deadline);
   if (!text) return text.error();
   ToolOutput result{0, std::move(*text)};

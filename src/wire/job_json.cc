@@ -91,6 +91,21 @@ Result<void> read_labels(const json::value& value, Draft& draft) {
   return done;
 }
 
+Result<void> read_node_limits(const json::value& value, Draft& draft) {
+  const auto* object = value.if_object();
+  if (object == nullptr) return invalid_input("node_limits must be an object of nodes and numbers");
+  std::vector<NodeLimit>& limits = draft.spec.node_limits;
+  for (const auto& member : *object) {
+    const std::string field = "node_limits " + shown(member.key());
+    const auto tasks = integer_from_json(member.value(), field, 1, kMaxTasks);
+    if (!tasks) return tasks.error();
+    limits.push_back({std::string(member.key()), static_cast<std::uint32_t>(*tasks)});
+  }
+  std::sort(limits.begin(), limits.end(),
+            [](const NodeLimit& a, const NodeLimit& b) { return a.node < b.node; });
+  return {};
+}
+
 Result<Dependency> dependency_of(const json::value& value) {
   if (!value.is_number()) {
     const auto text = word_from_json(value, "a job's id");
@@ -161,6 +176,7 @@ constexpr Field kFields[] = {
     {"array", read_array},
     {"max_parallel", read_max_parallel},
     {"labels", read_labels},
+    {"node_limits", read_node_limits},
     {"after", read_after},
     {"env", [](const json::value& v, Draft& d) { return read_variables("env", v, d.spec.env); }},
     {"remote_env",

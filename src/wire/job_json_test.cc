@@ -95,6 +95,12 @@ TEST(JobJson, a_batch_is_numbered_from_one) {
   EXPECT_EQ(there_and_back(spec), spec);
 }
 
+TEST(JobJson, limits_for_nodes_are_sorted_by_name) {
+  const JobSpec spec = spec_of(R"({"command":"c","node_limits":{"box2":4,"box1":2}})");
+  EXPECT_THAT(spec.node_limits, ElementsAre(NodeLimit{"box1", 2}, NodeLimit{"box2", 4}));
+  EXPECT_EQ(there_and_back(spec), spec);
+}
+
 TEST(JobJson, a_script_keeps_its_name_and_arguments) {
   const JobSpec spec = spec_of(R"({"script":"echo $1\n","script_name":"x.sh","args":["a b"]})");
   EXPECT_EQ(spec.command.script, "echo $1\n");
@@ -168,6 +174,9 @@ TEST(JobJson, wrong_types_and_ranges_name_the_field) {
       {"array", "\"1-99999999999\""},
       {"workdir", "null"},
       {"max_parallel", "\"x\""},
+      {"node_limits", "[\"box\"]"},
+      {"node_limits", R"({"box":0})"},
+      {"node_limits", R"({"box":"2"})"},
       {"name", R"("a\u0000b")"},
   };
   for (const auto& [field, value] : cases) {

@@ -72,6 +72,11 @@ json::value spec_to_json(const JobSpec& spec, bool with_env) {
   put_tasks(spec.tasks, out);
   if (spec.gang.workers.empty()) put_request(spec.request, out);
   put_gang(spec, with_env, out);
+  if (!spec.node_limits.empty()) {
+    json::object limits;
+    for (const NodeLimit& limit : spec.node_limits) limits[limit.node] = limit.tasks;
+    out["node_limits"] = std::move(limits);
+  }
   put_rules(spec, out);
   if (!spec.workdir.empty()) out["workdir"] = text_to_json(spec.workdir);
   if (with_env && !spec.env.empty()) out["env"] = env_to_json(spec.env);

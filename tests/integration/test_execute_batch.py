@@ -236,6 +236,55 @@ def test_what_ends_while_nobody_watches_is_collected(tutti, work, boxes):
     assert "already exists for line 2" in batch(tutti, file="b.sh").out
 
 
+# ---- slots
+
+
+def slots_of(tutti, work, name):
+    """A batch of three lines, one at a time on m1, as it runs. A line fails if another one of it runs."""
+    (work / f"{name}.sh").write_text(
+        f"mkdir '{work}/{name}.runs' && echo >>'{work}/{name}.begun' && {until(work / 'go')} && "
+        f"rmdir '{work}/{name}.runs'\n" * 3)
+    running = tutti.spawn("execute_batch", f"{name}.sh", "--machines", "m1.yaml", "--no-gpu-required",
+                          "--memory-required", "100", "--num-cpus", "0.1", "--reserve")
+    wait_until((work / f"{name}.begun").exists, what=lambda: running.poll())
+    return running
+
+
+def why(tutti, job):
+    return [one["code"] for one in tutti.ok("explain", job, "--json").json()["reasons"]]
+
+
+def max_jobs(tutti):
+    return {one["name"]: one["max_jobs"] for one in tutti.ok("nodes", "--json").json()["nodes"]}["m1"]
+
+
+def test_a_batch_that_is_killed_leaves_no_limit_and_keeps_to_its_slots(tutti, work, boxes):
+    tutti.ok("nodes", "add", "m1", "--max-jobs", "7")
+    running = slots_of(tutti, work, "a")
+    running.kill()
+    running.communicate()
+    assert max_jobs(tutti) == 7
+    assert why(tutti, "1.2") == ["node_limit"]
+    tutti.kill9()
+    tutti.start(env=ssh_of(tutti))
+    assert why(tutti, "1.2") == ["node_limit"]
+    (work / "go").touch()
+    assert tutti.until_final("1")["state"] == "succeeded"
+    assert max_jobs(tutti) == 7
+
+
+def test_two_batches_at_once_keep_each_to_its_own_slots(tutti, work, boxes):
+    both = [slots_of(tutti, work, name) for name in ("a", "b")]
+    for job in ("1", "2"):
+        assert tutti.ok("show", job, "--json").json()["counts"]["running"] == 1
+        assert why(tutti, f"{job}.2") == ["node_limit"]
+    (work / "go").touch()
+    for one in both:
+        out, err = one.communicate(timeout=60 * SLOW)
+        assert one.returncode == 0, out + err
+    assert max_jobs(tutti) == 0
+
+
 # ---- results
 
 

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import time
 from datetime import datetime
@@ -151,6 +152,62 @@ def test_a_refused_key_is_told(pool, make_machine):
     done = pool.tutti("nodes", "add", "m1")
     assert done.code == 1
     assert "refused every key" in done.err
+
+
+@pytest.fixture
+def agent(home):
+    """An ssh-agent that has a key with a passphrase. Gives its socket and the key's file."""
+    socket, key, asks = home / "agent", home / "guarded", home / "asks"
+    asks.write_text("#!/bin/sh\necho 'open sesame'\n")
+    asks.chmod(0o755)
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "open sesame", "-f", key], check=True)
+    server = subprocess.Popen(["ssh-agent", "-D", "-a", socket], stdout=subprocess.DEVNULL)
+    try:
+        wait_until(socket.exists)
+        env = dict(os.environ, SSH_AUTH_SOCK=str(socket), SSH_ASKPASS=str(asks),
+                   SSH_ASKPASS_REQUIRE="force", DISPLAY=":0")
+        subprocess.run(["ssh-add", "-q", key], check=True, env=env, stdin=subprocess.DEVNULL)
+        yield socket, key
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def test_aliases_are_added_by_a_pattern_and_kept_until_they_are_back(pool, make_machine):
+    machines = [make_machine(name=f"gpu0{number}.lab") for number in (1, 2, 3)]
+    pool.know(*machines)
+    machines[1].stop()
+    done = pool.tutti("nodes", "add", "gpu[01-03].lab", "--keep", "--label", "lab")
+    assert done.code == 1 and done.out.startswith("gpu01.lab  ")
+    assert "gpu02.lab is kept" in done.err
+    assert "gpu02.lab cannot be reached" in pool.tutti.ok("nodes").out
+    machines[1].start()
+    pool.until("up", "gpu02.lab")
+    assert pool.output(pool.run("echo $TUTTI_NODE", on="gpu02.lab")) == "gpu02.lab\n"
+
+
+def test_a_key_with_a_passphrase_works_by_way_of_the_agent(tutti, home, make_machine, agent):
+    socket, key = agent
+    machine = make_machine()
+    shutil.copy(f"{key}.pub", machine.folder / "authorized_keys")
+    config = home / "ssh_config"
+    config.write_text(machine.ssh_config().replace("  IdentityAgent none\n", "")
+                      .replace(f"{machine.folder}/user_key", str(key)))
+    tutti.start(env={"TUTTI_SSH_CONFIG": str(config), "SSH_AUTH_SOCK": str(socket)})
+    tutti.ok("nodes", "add", "m1")
+    assert tutti.ok("run", "--on", "m1", "--no-copy", "-C", "/", "echo", "here").out == "here\n"
+
+
+def test_a_key_with_a_passphrase_without_an_agent_is_told(tutti, home, make_machine, agent):
+    key = agent[1]
+    machine = make_machine()
+    shutil.copy(f"{key}.pub", machine.folder / "authorized_keys")
+    config = home / "ssh_config"
+    config.write_text(machine.ssh_config().replace(f"{machine.folder}/user_key", str(key)))
+    tutti.start(env={"TUTTI_SSH_CONFIG": str(config)})
+    done = tutti("nodes", "add", "m1")
+    assert done.code == 1
+    assert "Keys with a passphrase need ssh-agent" in done.err
 
 
 def test_a_changed_host_key_is_told(pool, make_machine):
@@ -389,6 +446,19 @@ def test_files_go_there_once_and_results_come_back(pool, make_machine, work):
         assert [p.name for p in (tree / f"results/{job}.{task}").iterdir()] == ["out ✓"]
     assert "file 2" not in pool.tutti.ok("logs", f"{job}.1").out
     assert len(list(machine.home.glob(".cache/tutti/*/*/files/*"))) == 1
+
+
+def test_who_follows_is_told_that_results_are_missing(pool, make_machine, work):
+    pool.add(make_machine())
+    tree = tree_of(work / "tree")
+    (tree / "b.txt").write_text("true\n")
+    options = ("--on", "m1", "--results", "missing")
+    calls = [("run", *options, "true"), ("submit", "-f", *options, "true"), ("batch", *options, "b.txt"),
+             ("run", *options, "--array", "1-2", "true"), ("wait", "1")]
+    for words in calls:
+        done = pool.tutti(*words, cwd=tree)
+        assert done.code == 1, words
+        assert "its results could not be fetched" in done.err and "missing" in done.err, (words, done.err)
 
 
 def test_a_daemon_that_dies_while_it_sends_files_sends_them_again(pool, make_machine, work):

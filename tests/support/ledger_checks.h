@@ -8,6 +8,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "control/store.h"
@@ -113,6 +114,19 @@ inline std::string broken_gangs(const Ledger& ledger) {
   return {};
 }
 
+inline std::string broken_node_limits(const Ledger& ledger) {
+  std::map<std::pair<JobId, std::string>, std::uint32_t> running;
+  for (const auto& [task, attempt] : ledger.active())
+    ++running[{task.job, ledger.find_node(attempt.allocation.node)->name}];
+  for (const auto& [id, job] : ledger.jobs()) {
+    for (const NodeLimit& limit : ledger.group(job.group).node_limits) {
+      if (running[{id, limit.node}] > limit.tasks)
+        return fmt::format("job {} has more tasks on {} than it may", id.value, limit.node);
+    }
+  }
+  return {};
+}
+
 // The first thing that is wrong with a ledger in itself; empty: nothing.
 inline std::string broken_invariant(const Ledger& ledger) {
   for (const Node& node : ledger.nodes()) {
@@ -120,6 +134,7 @@ inline std::string broken_invariant(const Ledger& ledger) {
   }
   if (std::string broken = broken_lanes(ledger); !broken.empty()) return broken;
   if (std::string broken = broken_gangs(ledger); !broken.empty()) return broken;
+  if (std::string broken = broken_node_limits(ledger); !broken.empty()) return broken;
   return broken_counts(ledger);
 }
 

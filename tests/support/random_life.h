@@ -21,12 +21,14 @@ struct Hardships {
   bool cancels = true;
   bool devices = true;
   int gangs = 15;  // so many of a hundred jobs
+  bool node_limits = true;
 };
 
 // A random cluster with random work: everything follows from the seed.
 class RandomLife {
  public:
-  RandomLife(std::uint32_t seed, Hardships hardships) : random_(seed), hardships_(hardships) {
+  RandomLife(std::uint32_t seed, Hardships hardships)
+      : random_(seed), limits_(seed), hardships_(hardships) {
     simulation.executor().set_report_delay(milliseconds(pick(0, 4) == 0 ? pick(1, 20) : 0));
     const std::int64_t nodes = pick(1, 4);
     for (std::int64_t i = 0; i < nodes; ++i) {
@@ -91,6 +93,7 @@ class RandomLife {
     if (chance(50)) one.time_limit = seconds(pick(1, 90));
     if (one.tasks.count > 1 && chance(30))
       one.tasks.max_parallel = static_cast<std::uint32_t>(pick(1, 4));
+    limit_on_nodes(one);
     if (chance(30)) {
       one.retry.max = static_cast<std::uint32_t>(pick(1, 3));
       one.retry.backoff = milliseconds(pick(0, 5000));
@@ -144,6 +147,15 @@ class RandomLife {
     if (job) jobs.push_back(*job);
   }
 
+  // Has dice of its own: the rest of a life is the same with and without.
+  void limit_on_nodes(JobSpec& one) {
+    if (!hardships_.node_limits || limits_() % 5 != 0) return;
+    for (const Node& node : simulation.ledger().nodes()) {
+      const std::uint32_t tasks = limits_() % 4;
+      if (tasks > 0) one.node_limits.push_back({node.name, tasks});
+    }
+  }
+
   // A job whose end others waited for is not retried: whether they wait for its new end too depends
   // on whether they were restored since.
   void retry() {
@@ -163,6 +175,7 @@ class RandomLife {
   }
 
   std::mt19937 random_;
+  std::mt19937 limits_;
   std::set<JobId> awaited_;
   Hardships hardships_;
 };

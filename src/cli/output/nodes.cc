@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 
 #include "cli/output/block.h"
@@ -31,14 +30,43 @@ std::string jobs_text(const NodeView& node) {
   return fmt::format("{}/{}", node.jobs, node.max_jobs);
 }
 
-// Why the node is in its state, when it was heard of if that is not now, and its labels.
-std::string note_of(const NodeView& node, TimePoint now) {
-  std::string note = node.reason;
-  if (node.state == "down" && node.measured_at) {
-    note += (note.empty() ? "last seen " : ", last seen ") + ago(node.measured_at, now);
+// Which columns a list of nodes needs: those that would be empty are left out.
+struct NodeColumns {
+  bool elsewhere = false;  // some are other machines, of which the number of jobs matters
+  bool address = false;    // of some it says more than the name
+  bool labels = false;
+  bool seen = false;  // some were heard of at another time than now
+};
+
+NodeColumns columns_for(const std::vector<NodeView>& nodes) {
+  NodeColumns columns;
+  for (const NodeView& node : nodes) {
+    columns.elsewhere = columns.elsewhere || !node.address.empty();
+    columns.address = columns.address || (!node.address.empty() && node.address != node.name);
+    columns.labels = columns.labels || !node.labels.empty();
+    columns.seen = columns.seen || (node.state == "down" && node.measured_at);
   }
-  const std::string labels = joined(node.labels, " ");
-  return note + (note.empty() || labels.empty() ? "" : " ") + labels;
+  return columns;
+}
+
+std::string seen_text(const NodeView& node, TimePoint now) {
+  if (node.address.empty()) return "-";
+  return node.measured_at ? ago(node.measured_at, now) : "never";
+}
+
+// Below the table, where a sentence has room: why nodes are in their state.
+std::string state_reasons(const std::vector<NodeView>& nodes, const Screen& screen) {
+  std::string text;
+  for (const NodeView& node : nodes) {
+    if (node.reason.empty()) continue;
+    // A reason of ssh begins with the machine it is about.
+    if (!node.reason.starts_with(node.name + " ")) {
+      text += fmt::format("{} is {}: ", printable(node.name),
+                          screen.styled(style_of_state(node.state), node.state));
+    }
+    text += printable(node.reason) + "\n";
+  }
+  return text.empty() ? text : "\n" + text;
 }
 
 std::string gpu_line(const MeasuredGpuView& gpu) {
@@ -68,31 +96,30 @@ std::string node_size(const NodeView& node) {
 }
 
 std::string render_nodes(const std::vector<NodeView>& nodes, const Screen& screen, TimePoint now) {
-  const bool elsewhere = std::any_of(nodes.begin(), nodes.end(),
-                                     [](const NodeView& node) { return !node.address.empty(); });
-  std::vector<Table::Column> columns = {{"NODE", Align::kLeft, 30}, {"STATE"}};
-  if (elsewhere) columns.push_back({"ADDRESS", Align::kLeft, 30});
-  columns.insert(columns.end(), {{"CORES", Align::kRight},
-                                 {"FREE", Align::kRight},
-                                 {"MEMORY", Align::kRight},
-                                 {"FREE", Align::kRight},
-                                 {"GPUS", Align::kRight}});
-  if (elsewhere) columns.push_back({"JOBS", Align::kRight});
-  columns.push_back({"NOTE"});
+  const NodeColumns has = columns_for(nodes);
+  std::vector<Table::Column> columns = {{"NODE", Align::kLeft, 30}, {"STATE"},
+                                        {"CORES", Align::kRight},   {"FREE", Align::kRight},
+                                        {"MEMORY", Align::kRight},  {"FREE", Align::kRight},
+                                        {"GPUS", Align::kRight}};
+  if (has.elsewhere) columns.push_back({"JOBS", Align::kRight});
+  if (has.seen) columns.push_back({"SEEN"});
+  if (has.labels) columns.push_back({"LABELS", Align::kLeft, 24});
+  if (has.address) columns.push_back({"ADDRESS"});
   Table table(columns);
   for (const NodeView& node : nodes) {
     std::vector<Table::Cell> row = {node.name, {node.state, style_of_state(node.state)}};
-    if (elsewhere) row.emplace_back(node.address.empty() ? "-" : node.address);
     row.emplace_back(cpus_text(node.cpus));
     row.emplace_back(cpus_text(node.free_cpus));
     row.emplace_back(format_memory(MiB(node.memory_mib)));
     row.emplace_back(format_memory(MiB(node.free_memory_mib)));
     row.emplace_back(node.devices.empty() ? "0" : count_types(node.devices));
-    if (elsewhere) row.emplace_back(jobs_text(node));
-    row.emplace_back(note_of(node, now));
+    if (has.elsewhere) row.emplace_back(jobs_text(node));
+    if (has.seen) row.emplace_back(seen_text(node, now));
+    if (has.labels) row.emplace_back(node.labels.empty() ? "-" : joined(node.labels, ","));
+    if (has.address) row.emplace_back(node.address.empty() ? "-" : node.address);
     table.add(std::move(row));
   }
-  return table.render(screen);
+  return table.render(screen) + state_reasons(nodes, screen);
 }
 
 std::string render_node(const NodeView& node, const Screen& screen, TimePoint now) {

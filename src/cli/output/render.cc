@@ -230,7 +230,7 @@ std::string failure_line(const TaskView& task) {
   std::string text = fmt::format("{} {}", who, task.state);
   if (!result.empty()) text += fmt::format(" ({})", result);
   if (!task.command.empty()) text += ": " + printable(task.command);
-  if (task.command.empty() && !task.message.empty()) text += ": " + printable(task.message);
+  if (!task.message.empty()) text += (task.command.empty() ? ": " : "; ") + printable(task.message);
   return text;
 }
 

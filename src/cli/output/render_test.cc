@@ -162,6 +162,10 @@ TEST(Render, a_failed_line_is_named_with_its_code) {
   task.line.reset();
   task.ending = "timeout";
   EXPECT_EQ(failure_line(task), "task 5 failed (time limit): sh -c 'exit 3'");
+  task.message = "no room";
+  EXPECT_EQ(failure_line(task), "task 5 failed (time limit): sh -c 'exit 3'; no room");
+  task.command.clear();
+  EXPECT_EQ(failure_line(task), "task 5 failed (time limit): no room");
 }
 
 TEST(Progress, the_bar_fits_the_width) {

@@ -25,7 +25,7 @@ std::string Table::render(const Screen& screen) const {
     std::size_t before = 2 * (widths.size() - 1);
     for (std::size_t i = 0; i + 1 < widths.size(); ++i) before += widths[i];
     const auto room = static_cast<std::size_t>(screen.width());
-    widths.back() = std::min(widths.back(), room > before + 8 ? room - before : 8);
+    widths.back() = std::min(widths.back(), room > before ? room - before : 8);
   }
   std::vector<Cell> titles;
   for (const Column& column : columns_) titles.emplace_back(std::string(column.title), Style::kDim);

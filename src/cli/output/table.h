@@ -10,7 +10,8 @@
 namespace tutti {
 
 // Rows of text in columns, two blanks apart. Cells are made printable, and on a terminal the last
-// column is cut so that a row never wraps; elsewhere nothing is cut. A value, used once.
+// column is cut so that a row does not wrap if that can be avoided; elsewhere nothing is cut. A
+// value, used once.
 class Table {
  public:
   enum class Align { kLeft, kRight };

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <boost/json.hpp>
 
-#include "cli/machines.h"
+#include "cli/machines/machines.h"
+#include "cli/machines/pool.h"
 #include "cli/output/json.h"
 #include "cli/output/nodes.h"
 #include "cli/output/text.h"
-#include "cli/pool.h"
 #include "core/spec/machine.h"
 #include "core/spec/quantity.h"
 #include "core/spec/text.h"
@@ -66,7 +66,7 @@ Result<json::object> common_fields(const Arguments& arguments) {
   return fields;
 }
 
-void print_joined(Session& session, const std::vector<Joined>& joined) {
+void print_joined(Session& session, const std::vector<Joined>& joined, bool keep) {
   std::size_t width = 0;
   for (const Joined& one : joined) width = std::max(width, columns_of(printable(one.name)));
   for (const Joined& one : joined) {
@@ -74,6 +74,10 @@ void print_joined(Session& session, const std::vector<Joined>& joined) {
     if (one.error) {
       session.screen().err(
           fmt::format("tutti nodes: {}: {}\n", name, printable(one.error->message)));
+      // Null: it did not even become a node.
+      if (keep && !one.node.is_null())
+        session.screen().err(
+            fmt::format("{} is kept, and gets work as soon as it is reached.\n", name));
       continue;
     }
     const std::string gap(width - columns_of(name) + 2, ' ');
@@ -115,7 +119,7 @@ int add_nodes(Session& session, const Arguments& arguments) {
   if (session.json()) {
     print_joined_json(session, *joined);
   } else {
-    print_joined(session, *joined);
+    print_joined(session, *joined, arguments.has("keep"));
   }
   const bool failed = std::any_of(joined->begin(), joined->end(),
                                   [](const Joined& one) { return one.error.has_value(); });

@@ -5,7 +5,7 @@
 #include "cli/arguments.h"
 #include "cli/job_options.h"
 #include "cli/job_request.h"
-#include "cli/remote_batch.h"
+#include "cli/machines/remote_batch.h"
 #include "cli/session.h"
 #include "cli/verbs/verbs.h"
 #include "core/spec/machine.h"

@@ -44,7 +44,6 @@ class ExecuteBatch : public ScriptedVerbs {
     file("m.yaml", "username: ben\nip: box\n");
     measured(kTwoGpus);
     daemon->answers["POST /v1/nodes/box/check"] = "{}";
-    daemon->answers["POST /v1/nodes/box/limit"] = "{}";
     daemon->answers["POST /v1/snapshots"] = R"({"digest":"abc","missing":[]})";
     daemon->answers["POST /v1/jobs"] = R"({"id":9,"ids":[9]})";
     tasks(task(1, 1, "succeeded", "\"0\"") + "," + task(2, 4, "succeeded", "\"1\"") + "," +
@@ -111,10 +110,10 @@ TEST_F(ExecuteBatch, is_one_job_for_its_machines_with_defaults_and_results) {
   EXPECT_EQ(job().at("snapshot"), "abc");
 }
 
-TEST_F(ExecuteBatch, limits_the_machine_for_its_time_and_gives_it_back_its_own) {
+TEST_F(ExecuteBatch, its_slots_are_limits_of_the_job_and_the_machine_keeps_its_own) {
   batch();
-  EXPECT_THAT(asked.bodies["POST /v1/nodes/box/limit"],
-              ::testing::ElementsAre(R"({"max_jobs":2})", R"({"max_jobs":7})"));
+  EXPECT_EQ(job().at("node_limits"), (json::object{{"box", 2}}));
+  EXPECT_THAT(asked.requests, Not(Contains(HasSubstr("/limit"))));
 }
 
 TEST_F(ExecuteBatch, results_are_not_copied_to_the_machine_again) {
@@ -229,7 +228,7 @@ TEST_F(ExecuteBatch, shared_gpus_and_a_reserved_machine_are_passed_on) {
   batch({"--no-reserve-gpu", "--gpu-utilization", "0.1", "--memory-required", "1000", "--reserve"});
   EXPECT_THAT(screen.out_text, HasSubstr("{'m.yaml': 1}"));
   EXPECT_EQ(job().at("gpu_util"), 0.1);
-  EXPECT_EQ(asked.bodies["POST /v1/nodes/box/limit"].front(), R"({"max_jobs":1})");
+  EXPECT_EQ(job().at("node_limits"), (json::object{{"box", 1}}));
 }
 
 TEST_F(ExecuteBatch, what_may_be_overbooked_is_asked_for_in_part) {

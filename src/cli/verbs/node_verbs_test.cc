@@ -74,6 +74,7 @@ TEST_F(NodeVerbs, a_machine_that_cannot_be_reached_is_kept_if_asked_for) {
   daemon->answers["POST /v1/nodes"] = down("box2", "connecting");
   daemon->answers["GET /v1/nodes"] = nodes({down("box2", "no route to host")});
   EXPECT_EQ(call({"nodes", "add", "box2", "--keep"}), 1);
+  EXPECT_THAT(screen.err_text, HasSubstr("box2 is kept"));
   EXPECT_THAT(asked.requests, Not(Contains("DELETE /v1/nodes/box2?force=true")));
 }
 
@@ -158,10 +159,13 @@ TEST_F(NodeVerbs, machines_elsewhere_show_their_address_jobs_and_when_they_were_
   gone.insert(gone.size() - 1, R"(,"measured":{"at":"2027-01-15T07:57:00.000000Z"})");
   daemon->answers["GET /v1/nodes"] = nodes({kUpBox, gone});
   EXPECT_EQ(call({"nodes"}), 0);
-  EXPECT_THAT(screen.out_text, HasSubstr("NODE  STATE  ADDRESS"));
-  EXPECT_THAT(screen.out_text, HasSubstr("ada@box1"));
-  EXPECT_THAT(screen.out_text, HasSubstr("1/4"));
-  EXPECT_THAT(screen.out_text, HasSubstr("cut off, last seen 3m ago"));
+  EXPECT_EQ(
+      screen.out_text,
+      "NODE  STATE  CORES  FREE  MEMORY  FREE          GPUS  JOBS  SEEN     LABELS  ADDRESS\n"
+      "box1  up        24    24    125G  125G  2 × A100-80G   1/4  30s ago  pool    ada@box1\n"
+      "box2  down       0     0       -     -             0     0  3m ago   -       box2\n"
+      "\n"
+      "box2 is down: cut off\n");
 }
 
 TEST_F(NodeVerbs, show_tells_what_was_measured) {
@@ -234,6 +238,34 @@ TEST_F(NodeVerbs, on_copies_the_work_directory) {
   daemon->answers["POST /v1/snapshots"] = R"({"digest":"abc","missing":[]})";
   EXPECT_EQ(call({"submit", "--on", "pool", "-C", folder + "/here", "--", "true"}), 0);
   EXPECT_EQ(body().at("snapshot"), "abc");
+}
+
+TEST_F(NodeVerbs, options_for_other_machines_need_one) {
+  file("commands.txt", "true\n");
+  file("job.yaml", "command: 'true'\nresults: [out]\n");
+  file("job.sh", "#!/bin/sh\n#TUTTI --no-copy\ntrue\n");
+  const std::vector<Words> calls = {{"submit", "--results", "out", "true"},
+                                    {"run", "--results-to", "/r", "true"},
+                                    {"submit", "--no-copy", "true"},
+                                    {"submit", folder + "/job.yaml"},
+                                    {"batch", "--no-copy", folder + "/commands.txt"},
+                                    {"submit", folder + "/job.sh"}};
+  for (const Words& words : calls) {
+    screen.err_text.clear();
+    EXPECT_EQ(call(words), 2) << words[1];
+    EXPECT_THAT(screen.err_text, HasSubstr("needs --on")) << words[1];
+  }
+  EXPECT_TRUE(asked.requests.empty());
+}
+
+TEST_F(NodeVerbs, no_copy_wins_over_a_script_and_a_job_file) {
+  daemon->answers["POST /v1/jobs"] = R"({"id":1,"ids":[1]})";
+  file("job.sh", "#!/bin/sh\n#TUTTI --on pool\ntrue\n");
+  file("job.yaml", "command: 'true'\non: pool\n");
+  for (const char* name : {"/job.sh", "/job.yaml"}) {
+    EXPECT_EQ(call({"submit", "--no-copy", folder + name}), 0) << screen.err_text;
+    EXPECT_FALSE(body().as_object().contains("snapshot")) << name;
+  }
 }
 
 TEST_F(NodeVerbs, results_of_several_tasks_have_a_folder_each) {

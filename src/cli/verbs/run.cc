@@ -39,12 +39,11 @@ constexpr Example kExamples[] = {
 };
 
 int finish(Session& session, const Arguments& arguments, const JobView& job) {
-  const std::string why = ending_text(job);
   if (arguments.has("verbose")) {
     session.screen().err(
         fmt::format("tutti: job {} {}: {}\n", job.id, job.state, progress_summary(job)));
   }
-  if (!why.empty() && !arguments.has("quiet")) session.screen().err("tutti: " + why + "\n");
+  if (!arguments.has("quiet")) say_ending(session, job);
   return exit_status_of(job);
 }
 

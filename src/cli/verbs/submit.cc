@@ -90,8 +90,7 @@ int follow_submitted(Session& session, std::uint64_t id) {
                     id));
     return kExitOk;
   }
-  const std::string why = ending_text(followed->job);
-  if (!why.empty()) session.screen().err("tutti: " + why + "\n");
+  say_ending(session, followed->job);
   return exit_status_of(followed->job);
 }
 

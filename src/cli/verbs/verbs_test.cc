@@ -286,7 +286,7 @@ TEST_F(VerbTest, nodes_are_listed_and_drained) {
       R"("free_memory_mib":1024,"labels":["fast"],"devices":[]}]})";
   EXPECT_EQ(call({"nodes"}), 0);
   EXPECT_EQ(screen.out_text,
-            "NODE  STATE  CORES  FREE  MEMORY  FREE  GPUS  NOTE\n"
+            "NODE  STATE  CORES  FREE  MEMORY  FREE  GPUS  LABELS\n"
             "box   up         8   1.5     20G    1G     0  fast\n");
   daemon->answers["POST /v1/nodes/box/state"] = R"({"name":"box","state":"draining"})";
   EXPECT_EQ(call({"nodes", "drain", "box", "--reason", "disk"}), 0);

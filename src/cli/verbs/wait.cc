@@ -63,10 +63,7 @@ int run(Session& session, const Arguments& arguments) {
     }
     if (!followed) return session.fail(followed.error());
     if (followed->detached) return 130;
-    const std::string why = ending_text(followed->job);
-    if (!why.empty() && !arguments.has("quiet") && !session.json()) {
-      session.screen().err("tutti: " + why + "\n");
-    }
+    if (!arguments.has("quiet") && !session.json()) say_ending(session, followed->job);
     const int one = exit_status_of(followed->job);
     jobs.push_back(json::object{{"id", id}, {"state", followed->job.state}, {"exit_code", one}});
     if (status == kExitOk) status = one;

@@ -18,7 +18,8 @@ JobFacts facts_of(JobId id, const JobSpec& spec) {
           .time_limit = spec.time_limit,
           .retry = spec.retry,
           .after = spec.after,
-          .lease = spec.lease};
+          .lease = spec.lease,
+          .node_limits = spec.node_limits};
 }
 
 const char* event_name(const EventBody& body) {

@@ -34,6 +34,7 @@ struct JobFacts {
   RetryRule retry;
   std::vector<Dependency> after;
   bool lease = false;
+  std::vector<NodeLimit> node_limits;
   bool operator==(const JobFacts&) const = default;
 };
 

@@ -22,7 +22,8 @@
 namespace tutti {
 
 // What the scheduler cannot tell apart: tasks with equal request, account, priority, time limit and
-// kind. A million queued tasks cost what their groups cost.
+// kind. A million queued tasks cost what their groups cost. A job with limits of its own for nodes
+// is told apart from all others.
 struct GroupKey {
   Request request;
   Account account;
@@ -30,6 +31,7 @@ struct GroupKey {
   Duration time_limit;
   std::string kind;
   std::vector<RankGroup> ranks;  // of gangs; empty otherwise
+  JobId limited;  // the job that has this group to itself; zero: one without such limits
   auto operator<=>(const GroupKey&) const = default;
 };
 
@@ -39,9 +41,10 @@ bool shares_lanes(const GroupKey& key);
 // The pending tasks of one GroupKey. Jobs are taken oldest first.
 struct Group {
   GroupKey key;
-  std::set<JobId> ready;          // jobs that have a task which could start now
-  std::uint64_t ready_tasks = 0;  // of all of them together
-  std::uint32_t jobs = 0;         // jobs in the ledger that belong here; zero: free for another key
+  std::vector<NodeLimit> node_limits;  // of the job that key.limited names
+  std::set<JobId> ready;               // jobs that have a task which could start now
+  std::uint64_t ready_tasks = 0;       // of all of them together
+  std::uint32_t jobs = 0;  // jobs in the ledger that belong here; zero: free for another key
 };
 
 // One task's place in its job.

@@ -13,7 +13,8 @@ std::uint32_t Ledger::group_for(const JobFacts& facts) {
                      .priority = facts.priority,
                      .time_limit = facts.time_limit,
                      .kind = facts.kind,
-                     .ranks = facts.ranks};
+                     .ranks = facts.ranks,
+                     .limited = facts.node_limits.empty() ? JobId() : facts.id};
   if (const auto it = group_of_.find(key); it != group_of_.end()) return it->second;
   std::uint32_t index = static_cast<std::uint32_t>(groups_.size());
   if (free_groups_.empty()) {
@@ -23,6 +24,7 @@ std::uint32_t Ledger::group_for(const JobFacts& facts) {
     free_groups_.pop_back();
   }
   groups_[index].key = key;
+  groups_[index].node_limits = facts.node_limits;
   group_of_[key] = index;
   return index;
 }

@@ -56,6 +56,13 @@ struct ResultRule {
   bool operator==(const ResultRule&) const = default;
 };
 
+// At most so many tasks of a job at once on that node.
+struct NodeLimit {
+  std::string node;
+  std::uint32_t tasks = 0;
+  bool operator==(const NodeLimit&) const = default;
+};
+
 // Everything a user can say about a job, after parsing and before scheduling. It is stored as
 // submitted and read again when a task is launched; the ledger keeps only what scheduling needs.
 struct JobSpec {
@@ -71,6 +78,7 @@ struct JobSpec {
   Request request;  // of each task; those of a gang have their own
   Gang gang;
   Container container;
+  std::vector<NodeLimit> node_limits;  // sorted by node, each once; the other nodes have none
   std::int32_t priority = 0;
   Duration time_limit;           // zero: none
   Duration grace = seconds(10);  // between SIGTERM and SIGKILL

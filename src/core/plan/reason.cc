@@ -46,6 +46,8 @@ const char* reason_name(ReasonCode code) {
       return "backoff";
     case ReasonCode::kArrayLimit:
       return "array_limit";
+    case ReasonCode::kNodeLimit:
+      return "node_limit";
     case ReasonCode::kJobs:
       return "jobs";
     case ReasonCode::kCpus:
@@ -81,6 +83,8 @@ std::string text_of(const Reason& reason, TimePoint now) {
     case ReasonCode::kArrayLimit:
       return fmt::format("its job may run {} at once, and as many run",
                          plural(reason.count, "task"));
+    case ReasonCode::kNodeLimit:
+      return fmt::format("its job may run {}, and as many run", reason.detail);
     case ReasonCode::kJobs:
       return fmt::format("{} runs {}, as many as it may", reason.node,
                          plural(static_cast<std::uint64_t>(reason.available), "job"));

@@ -16,6 +16,7 @@ enum class ReasonCode : std::uint8_t {
   kDependency,  // waits for `job`, which must end with `when`
   kBackoff,     // failed before; runs again at `until`
   kArrayLimit,  // `limit` tasks of its job run already
+  kNodeLimit,   // its job runs `count` tasks on certain nodes, as many as it may there: `detail`
   kCpus,        // no node has `wanted` free: the best has `available` of `capacity`
   kMemory,      // likewise, MiB
   kDevices,     // likewise, whole or shared GPUs

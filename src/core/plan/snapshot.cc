@@ -1,9 +1,12 @@
 #include "core/plan/snapshot.h"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <tuple>
+#include <unordered_map>
 
 #include "core/plan/demand.h"
 
@@ -106,6 +109,35 @@ void find_measurer(const Ledger& ledger, GroupView& view, TimePoint now) {
     view.measured_until = start + view.key->time_limit;
 }
 
+constexpr std::uint32_t kNoLimit = std::numeric_limits<std::uint32_t>::max();
+
+// What limits of their own leave to those groups that have some. Staged attempts count too.
+void count_room(const Ledger& ledger, std::vector<GroupView>& groups) {
+  std::vector<GroupView*> limited;
+  std::unordered_map<std::string_view, std::size_t> position;
+  for (GroupView& view : groups) {
+    const std::vector<NodeLimit>& limits = ledger.group(view.group).node_limits;
+    if (limits.empty()) continue;
+    if (limited.empty()) {
+      limited.resize(ledger.groups().size());
+      for (const Node& node : ledger.nodes())
+        if (node.state != Node::State::kGone) position[node.name] = node.id.value - 1;
+    }
+    view.room.assign(ledger.nodes().size(), kNoLimit);
+    for (const NodeLimit& limit : limits)
+      if (const auto it = position.find(limit.node); it != position.end())
+        view.room[it->second] = limit.tasks;
+    limited[view.group] = &view;
+  }
+  if (limited.empty()) return;
+  for (const auto& [task, attempt] : ledger.active()) {
+    GroupView* const view = limited[ledger.find_job(task.job)->group];
+    if (view == nullptr) continue;
+    std::uint32_t& room = view->room[attempt.allocation.node.value - 1];
+    if (room != kNoLimit && room > 0) --room;
+  }
+}
+
 }  // namespace
 
 Snapshot snapshot_of(const Ledger& ledger, TimePoint now) {
@@ -122,6 +154,7 @@ Snapshot snapshot_of(const Ledger& ledger, TimePoint now) {
     snapshot.groups.push_back(view_of(ledger, index, expect(index), types));
     snapshot.held.push_back(ledger.held(ledger.group(index).key.account));
   }
+  count_room(ledger, snapshot.groups);
   snapshot.demand = demand_in(snapshot.groups);
   for (const JobId id : ledger.regrowing()) {
     const Job& job = *ledger.find_job(id);

@@ -34,6 +34,9 @@ struct GroupView {
   JobId measured_by;         // the job whose task does so now; zero: none
   TimePoint measured_until;  // when that is expected to end; zero: unknown
   std::uint64_t ready = 0;
+  // Of a job with limits of its own: how many more of its tasks each node may get, by position in
+  // Snapshot::nodes. Empty: as many as fit.
+  std::vector<std::uint32_t> room;
   std::vector<ReadyJob> heads;  // its oldest jobs; at most Snapshot::kHeads of them
   Duration recent_mean;         // zero: never measured
   Duration p50;                 // zero: never measured

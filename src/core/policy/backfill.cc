@@ -74,7 +74,8 @@ std::pair<TimePoint, Node> earliest_fit(const Node& node, const Request& request
 }  // namespace
 
 std::optional<Reservation> reserve_for(const GroupView& head, const Snapshot& snapshot,
-                                       const Workspace& workspace) {
+                                       const Workspace& workspace,
+                                       std::span<const std::uint32_t> room) {
   std::vector<std::vector<const RunningView*>> by_node(snapshot.nodes.size());
   for (const RunningView& running : snapshot.running)
     by_node[running.node.value - 1].push_back(&running);
@@ -83,6 +84,7 @@ std::optional<Reservation> reserve_for(const GroupView& head, const Snapshot& sn
   std::optional<Reservation> best;
   TimePoint best_at = kNobodyKnows;
   for (std::size_t i = 0; i < snapshot.nodes.size(); ++i) {
+    if (!room.empty() && room[i] == 0) continue;
     const Node& node = workspace.node(snapshot.nodes[i].id);
     if (node.state != Node::State::kUp || !could_ever_fit(node, request)) continue;
     auto [at, later] = earliest_fit(node, request, by_node[i], snapshot.now);

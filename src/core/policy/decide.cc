@@ -1,6 +1,9 @@
 #include "core/policy/decide.h"
 
+#include <algorithm>
+#include <map>
 #include <set>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -43,6 +46,38 @@ bool place_gang(const ReadyJob& gang, TimePoint bounded_end, const Snapshot& sna
   return true;
 }
 
+// What is left in this pass of the room of groups with limits of their own.
+class RoomLeft {
+ public:
+  explicit RoomLeft(const Snapshot& snapshot) : snapshot_(snapshot) {}
+
+  std::span<const std::uint32_t> of(std::size_t position) const {
+    const auto it = left_.find(position);
+    return it != left_.end() ? it->second : snapshot_.groups[position].room;
+  }
+
+  void take(std::size_t position, NodeId node) {
+    const GroupView& view = snapshot_.groups[position];
+    if (view.room.empty()) return;
+    --left_.try_emplace(position, view.room).first->second[node.value - 1];
+  }
+
+  // Whether the group has as many tasks as it may wherever it could run: it waits for itself.
+  bool used_up(std::size_t position) const {
+    const std::span<const std::uint32_t> room = of(position);
+    if (room.empty()) return false;
+    const Request& request = snapshot_.groups[position].request;
+    return std::none_of(snapshot_.nodes.begin(), snapshot_.nodes.end(), [&](const Node& node) {
+      return room[node.id.value - 1] > 0 && node.state == Node::State::kUp &&
+             could_ever_fit(node, request);
+    });
+  }
+
+ private:
+  const Snapshot& snapshot_;
+  std::map<std::size_t, std::vector<std::uint32_t>> left_;  // of those that this pass gave some
+};
+
 }  // namespace
 
 Plan decide(const Snapshot& snapshot) {
@@ -50,6 +85,7 @@ Plan decide(const Snapshot& snapshot) {
   FairOrder order(snapshot);
   Workspace workspace(snapshot.nodes, snapshot.demand);
   std::set<std::string_view> measured;  // kinds of which this pass starts the first run
+  RoomLeft room(snapshot);
   std::vector<std::size_t> blocked;
   std::vector<std::uint64_t> taken(snapshot.groups.size());
 
@@ -77,16 +113,20 @@ Plan decide(const Snapshot& snapshot) {
       if (!order.granted_head(*position) && taken[*position] < view.ready) plan.more = true;
       continue;
     }
-    const auto node = workspace.find(request, plan.reservation, bounded_end);
+    const auto node = workspace.find(request, plan.reservation, bounded_end, room.of(*position));
     if (!node) {
-      if (!plan.reservation) plan.reservation = reserve_for(view, snapshot, workspace);
-      blocked.push_back(*position);
+      if (!room.used_up(*position)) {
+        if (!plan.reservation)
+          plan.reservation = reserve_for(view, snapshot, workspace, room.of(*position));
+        blocked.push_back(*position);
+      }
       order.remove(*position);
       continue;
     }
     const std::uint64_t port_seed = order.head(*position).job.value * 64 + taken[*position];
     Allocation allocation =
         workspace.take(request, *node, plan.reservation, bounded_end, port_seed);
+    room.take(*position, *node);
     allocation.measuring = view.measure;
     if (view.measure) measured.insert(view.key->kind);
     charge(plan.reservation, allocation, bounded_end);

@@ -116,6 +116,63 @@ TEST(decide, a_node_runs_at_most_as_many_as_it_may) {
   EXPECT_EQ(broken_invariant(world.ledger), "");
 }
 
+JobSpec limited_to(std::vector<NodeLimit> limits, std::uint32_t tasks) {
+  JobSpec one = spec(cpus(1), seconds(10), tasks);
+  one.node_limits = std::move(limits);
+  return one;
+}
+
+std::map<std::string, int> per_node(World& world, JobId job) {
+  std::map<std::string, int> placed;
+  for (const auto& [task, attempt] : world.ledger.active())
+    if (task.job == job) ++placed[world.ledger.find_node(attempt.allocation.node)->name];
+  return placed;
+}
+
+TEST(decide, a_job_has_at_most_as_many_tasks_on_a_node_as_it_wants) {
+  World world({node("a", 8), node("b", 8), node("c", 2)});
+  const JobId job = world.submit(limited_to({{"a", 2}, {"b", 3}}, 20));
+  world.run();
+  EXPECT_EQ(per_node(world, job), (std::map<std::string, int>{{"a", 2}, {"b", 3}, {"c", 2}}));
+  EXPECT_THAT(world.pass(), IsEmpty());
+  world.end(world.ledger.active().begin()->first);
+  EXPECT_EQ(world.pass().size(), 1u);
+  EXPECT_EQ(broken_invariant(world.ledger), "");
+}
+
+TEST(decide, equal_jobs_have_each_its_own_limits) {
+  World world({node("a", 8)});
+  const JobId first = world.submit(limited_to({{"a", 2}}, 5));
+  const JobId second = world.submit(limited_to({{"a", 2}}, 5));
+  world.pass();
+  EXPECT_EQ(per_node(world, first)["a"], 2);
+  EXPECT_EQ(per_node(world, second)["a"], 2);
+}
+
+TEST(decide, a_job_at_its_own_limits_keeps_no_room_from_others) {
+  World world({node("a", 4)});
+  world.submit(limited_to({{"a", 1}}, 5));
+  world.submit(spec(cpus(1), seconds(10), 5));
+  EXPECT_EQ(world.pass().size(), 4u);
+  EXPECT_EQ(world.plan.reservation->group, 1u);
+}
+
+TEST(decide, room_is_kept_for_a_limited_job_only_where_it_may_have_more) {
+  World world({node("a", 2), node("b", 2)});
+  JobSpec large = limited_to({{"a", 1}, {"b", 1}}, 3);
+  large.request = cpus(2);
+  large.time_limit = seconds(10);
+  world.submit(large);
+  world.run();
+  world.end(world.ledger.active().begin()->first);
+  JobSpec urgent = spec(cpus(1));
+  urgent.priority = 1;
+  world.submit(urgent);
+  world.pass();
+  ASSERT_TRUE(world.plan.reservation);
+  EXPECT_EQ(world.plan.reservation->node, world.ledger.find_active({JobId(2), 0})->allocation.node);
+}
+
 TEST(decide, more_jobs_than_a_snapshot_shows_are_placed_in_further_passes) {
   World world({node("a", 100)});
   for (int i = 0; i < 50; ++i) world.submit(spec(cpus(1)));

@@ -18,6 +18,33 @@
 namespace tutti {
 namespace {
 
+// Whether the job of the group has as many tasks there as its own limits allow.
+bool is_used_up(const GroupView& view, const Node& node) {
+  return !view.room.empty() && view.room[node.id.value - 1] == 0;
+}
+
+// Nodes on which the job has as many tasks as it may, if there are any.
+void add_node_limit(const Ledger& ledger, const GroupView& view, Explanation& answer) {
+  constexpr std::size_t kMostNamed = 3;
+  Reason reason{.code = ReasonCode::kNodeLimit};
+  std::size_t nodes = 0;
+  for (const NodeLimit& limit : ledger.group(view.group).node_limits) {
+    const Node* node = ledger.find_node(limit.node);
+    if (node == nullptr || node->state != Node::State::kUp || !is_used_up(view, *node)) continue;
+    reason.count += limit.tasks;
+    if (++nodes > kMostNamed) continue;
+    reason.detail += nodes > 1 ? fmt::format(", {} on {}", limit.tasks, node->name)
+                               : fmt::format("{} task{} at once on {}", limit.tasks,
+                                             limit.tasks == 1 ? "" : "s", node->name);
+  }
+  if (nodes == 0) return;
+  if (nodes > kMostNamed)
+    reason.detail += fmt::format(", and so on for {} more nodes", nodes - kMostNamed);
+  answer.reasons.push_back(std::move(reason));
+  answer.remedies.push_back("the end of one of its job's running tasks");
+  answer.basis = "not known: it depends on when tasks of its own job end";
+}
+
 std::optional<std::size_t> position_of(const Snapshot& snapshot, std::uint32_t group) {
   for (std::size_t i = 0; i < snapshot.groups.size(); ++i) {
     if (snapshot.groups[i].group == group) return i;
@@ -141,13 +168,15 @@ void explain_ready(const Ledger& ledger, const Job& job, TimePoint now, Explanat
   }
   const Waiting waiting{ledger, snapshot, *position, older_in_group(ledger, job, answer.task)};
   const Ahead ahead = ahead_of(snapshot, *position, waiting.older);
-  const Node* node = best_node(ledger, request);
+  const Node* node = best_node(ledger, request, view.room);
+  const bool fits = node != nullptr && fits_now(*node, request);
+  if (!fits) add_node_limit(ledger, view, answer);
   if (node == nullptr) {
+    if (!answer.reasons.empty()) return;
     answer.reasons.push_back({.code = ReasonCode::kNodes, .detail = closed_nodes(ledger, request)});
     answer.basis = "not known: no node takes it at present";
     return;
   }
-  const bool fits = fits_now(*node, request);
   if (!fits) {
     add_lacks(*node, request, answer.reasons);
     add_smaller_requests(waiting, *node, request, answer.remedies);

@@ -85,6 +85,28 @@ TEST(explain, array_limit) {
   EXPECT_THAT(text(world.why(job, 3), world), HasSubstr("may run 2 tasks at once"));
 }
 
+TEST(explain, limits_of_its_own_for_nodes) {
+  World world({node("a", 4), node("b", 4)});
+  JobSpec batch = spec(cpus(1), seconds(10), 9);
+  batch.node_limits = {{"a", 2}, {"b", 1}};
+  const JobId job = world.submit(batch);
+  world.run();
+  const Explanation why = world.why(job, 5);
+  EXPECT_THAT(codes(why), ElementsAre(ReasonCode::kNodeLimit));
+  EXPECT_EQ(text_of(why.reasons[0], world.now),
+            "its job may run 2 tasks at once on a, 1 on b, and as many run");
+  EXPECT_THAT(why.remedies, ElementsAre("the end of one of its job's running tasks"));
+}
+
+TEST(explain, a_node_that_is_full_is_told_beside_the_job_s_own_limits) {
+  World world({node("a", 4), node("b", 1)});
+  JobSpec batch = spec(cpus(1), seconds(10), 9);
+  batch.node_limits = {{"a", 2}};
+  const JobId job = world.submit(batch);
+  world.run();
+  EXPECT_THAT(codes(world.why(job, 3)), ElementsAre(ReasonCode::kNodeLimit, ReasonCode::kCpus));
+}
+
 TEST(explain, cpus_are_told_from_what_is_free_and_not_from_what_there_is) {
   World world({node("a", 4)});
   world.submit(spec(cpus(3)));

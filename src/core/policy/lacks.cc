@@ -37,9 +37,11 @@ std::string device_troubles(const Node& node) {
 
 }  // namespace
 
-const Node* best_node(const Ledger& ledger, const Request& request) {
+const Node* best_node(const Ledger& ledger, const Request& request,
+                      std::span<const std::uint32_t> room) {
   const Node* best = nullptr;
   for (const Node& node : ledger.nodes()) {
+    if (!room.empty() && room[node.id.value - 1] == 0) continue;
     if (node.state != Node::State::kUp || !could_ever_fit(node, request)) continue;
     if (best == nullptr || fits_now(node, request) > fits_now(*best, request) ||
         (fits_now(node, request) == fits_now(*best, request) && node.free_cpus > best->free_cpus))

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -9,8 +11,10 @@
 namespace tutti {
 
 // The node that lacks least of what is asked for: the one to name in a reason. Null: none could
-// ever run it, or none of those is up.
-const Node* best_node(const Ledger& ledger, const Request& request);
+// ever run it, or none of those is up. `room` is how many tasks more each node may get of its job;
+// empty: no such limits.
+const Node* best_node(const Ledger& ledger, const Request& request,
+                      std::span<const std::uint32_t> room = {});
 
 // What the node lacks at present, one reason each.
 void add_lacks(const Node& node, const Request& request, std::vector<Reason>& reasons);

@@ -13,7 +13,7 @@ constexpr std::uint32_t kDeepest = 32;
 
 std::uint32_t depth_of(const GroupView& view) {
   if (view.recent_mean.value == 0 || view.recent_mean > kShort) return 0;
-  if (!shares_lanes(*view.key)) return 0;
+  if (!shares_lanes(*view.key) || !view.room.empty()) return 0;
   const auto depth = static_cast<std::uint32_t>(kWindow.value / view.recent_mean.value);
   return std::clamp(depth, 2u, kDeepest);
 }

@@ -10,7 +10,8 @@ namespace tutti {
 // Lookahead keeps a node busy with very short tasks. A task of a millisecond must not wait for the
 // scheduler's round and its fsync, so some tasks are staged behind running ones of equal request:
 // the executor starts them without asking.
-//   - Staged are only tasks without devices, of kinds whose recent mean is below kShort, in the
+//   - Staged are only tasks without devices and limits for nodes, of kinds whose recent mean is
+//   below kShort, in the
 //     order of the queue, until a lane has about kWindow of work.
 //   - Nobody is overtaken: at the first waiting group that cannot be staged, staging ends; if that
 //     group is the first of all, what is already staged on nodes that it could use is recalled.

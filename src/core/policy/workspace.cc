@@ -68,7 +68,8 @@ std::span<const DeviceId> Workspace::kept(std::size_t index,
 
 std::optional<NodeId> Workspace::find(const Request& request,
                                       const std::optional<Reservation>& reservation,
-                                      TimePoint bounded_end) const {
+                                      TimePoint bounded_end,
+                                      std::span<const std::uint32_t> room) const {
   constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
   Order from{request.devices.count, request.cpus.value, kLeast, 0};
   for (auto it = order_.lower_bound(from); it != order_.end();) {
@@ -79,7 +80,7 @@ std::optional<NodeId> Workspace::find(const Request& request,
       continue;
     }
     const std::size_t index = std::get<3>(*it);
-    if (allowed(request, index, reservation, bounded_end))
+    if ((room.empty() || room[index] > 0) && allowed(request, index, reservation, bounded_end))
       return NodeId(static_cast<std::uint32_t>(index + 1));
     ++it;
   }

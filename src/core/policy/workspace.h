@@ -22,9 +22,9 @@ class Workspace {
   explicit Workspace(std::span<const Node> nodes, std::span<const DeviceDemand> demand = {});
 
   // A node where the request fits now without touching the reservation; `bounded_end` is when the
-  // task will have ended at the latest (zero: unknown).
+  // task will have ended at the latest (zero: unknown), `room` as in GroupView.
   std::optional<NodeId> find(const Request& request, const std::optional<Reservation>& reservation,
-                             TimePoint bounded_end) const;
+                             TimePoint bounded_end, std::span<const std::uint32_t> room = {}) const;
   // Takes what find() found, under the same conditions.
   Allocation take(const Request& request, NodeId node,
                   const std::optional<Reservation>& reservation, TimePoint bounded_end,

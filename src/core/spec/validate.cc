@@ -189,6 +189,22 @@ Result<void> check_numbers(const JobSpec& spec) {
   return {};
 }
 
+Result<void> check_node_limits(const JobSpec& spec) {
+  const std::vector<NodeLimit>& limits = spec.node_limits;
+  for (std::size_t i = 0; i < limits.size(); ++i) {
+    const auto named = check_name("node_limits: a node", limits[i].node);
+    if (!named) return named;
+    if (limits[i].tasks == 0) {
+      return invalid_input("node_limits: " + shown(limits[i].node) +
+                           " must get at least one task; leave it out of the labels instead");
+    }
+    if (i > 0 && limits[i - 1].node >= limits[i].node) {
+      return invalid_input("node_limits: " + shown(limits[i].node) + " stands twice, or unsorted");
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<void> check_name(std::string_view field, std::string_view name) {
@@ -289,9 +305,10 @@ Result<void> check_request(const Request& request, bool lease) {
 }
 
 Result<void> validate(const JobSpec& spec) {
-  constexpr auto kChecks = std::array{check_gang,    check_one_command,  check_command, check_lines,
-                                      check_tasks,   check_environments, check_results, check_place,
-                                      check_numbers, check_container};
+  constexpr auto kChecks =
+      std::array{check_gang,    check_one_command,  check_command,    check_lines,
+                 check_tasks,   check_environments, check_results,    check_place,
+                 check_numbers, check_container,    check_node_limits};
   for (const auto check : kChecks) {
     if (const Result<void> checked = check(spec); !checked) return checked;
   }

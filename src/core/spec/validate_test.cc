@@ -165,6 +165,17 @@ TEST(Defaults, do_not_hide_an_array_with_lines) {
   EXPECT_THAT(validate(spec).error().message, HasSubstr("cannot be combined"));
 }
 
+TEST(Validate, limits_for_nodes_are_sorted_and_more_than_zero) {
+  JobSpec spec = good();
+  spec.node_limits = {{"a", 1}, {"b", 2}};
+  EXPECT_TRUE(validate(spec));
+  for (const std::vector<NodeLimit>& wrong :
+       {std::vector<NodeLimit>{{"a", 0}}, {{"b", 1}, {"a", 1}}, {{"a", 1}, {"a", 1}}, {{"", 1}}}) {
+    spec.node_limits = wrong;
+    EXPECT_THAT(validate(spec).error().message, HasSubstr("node_limits"));
+  }
+}
+
 TEST(Defaults, make_lines_a_batch_with_labels_from_one) {
   JobSpec spec;
   spec.lines = {"python a.py", "python b.py"};

@@ -18,9 +18,11 @@ TEST(AgentLine, ends_are_read_with_their_flags) {
 }
 
 TEST(AgentLine, a_root_may_have_blanks) {
-  const auto message = parse_agent_line("H 1 1000 boot-id 1 1 0 /home/a b/.cache/tutti/x");
+  const auto message =
+      parse_agent_line("H 1 1000 boot-id 1 1 0 192.0.2.7 /home/a b/.cache/tutti/x");
   ASSERT_TRUE(message);
   EXPECT_EQ(std::get<AgentHello>(*message).root, "/home/a b/.cache/tutti/x");
+  EXPECT_EQ(std::get<AgentHello>(*message).address, "192.0.2.7");
   EXPECT_FALSE(std::get<AgentHello>(*message).has_rsync);
 }
 

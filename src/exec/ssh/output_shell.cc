@@ -19,7 +19,19 @@ void OutputShell::read(std::string path, std::uint64_t offset, Done done) {
   ask();
 }
 
+TimePoint OutputShell::rest(TimePoint now) {
+  if (!process_.running() || !idle()) {
+    idle_since_ = TimePoint();
+    return {};
+  }
+  if (!idle_since_) idle_since_ = now;
+  if (now < idle_since_ + kRest) return idle_since_ + kRest;
+  close(true);
+  return {};
+}
+
 void OutputShell::close(bool forget) {
+  idle_since_ = TimePoint();
   process_ = PipedProcess();
   greeted_ = false;
   seen_ = 0;

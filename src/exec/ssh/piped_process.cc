@@ -9,7 +9,7 @@
 #include <array>
 #include <utility>
 
-#include "exec/ssh/spawn.h"
+#include "base/spawn.h"
 
 namespace tutti {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/machines.h"
+#include "cli/machines/machines.h"
 #include "cli/session.h"
 #include "core/plan/slots.h"
 #include "core/spec/batch_file.h"

@@ -1,4 +1,4 @@
-#include "cli/batch_results.h"
+#include "cli/machines/batch_results.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "cli/remote_pool.h"
+#include "cli/machines/remote_pool.h"
 
 #include <fmt/format.h>
 
@@ -8,8 +8,8 @@
 #include <map>
 #include <set>
 
+#include "cli/machines/pool.h"
 #include "cli/output/text.h"
-#include "cli/pool.h"
 #include "client/http_client.h"
 #include "wire/text_json.h"
 
@@ -90,13 +90,6 @@ std::string trouble_of(const json::value* node) {
   return view.measured_at ? "" : "could not be measured";
 }
 
-void set_limit(Session& session, const std::string& node, std::uint64_t most) {
-  const json::object body{{"max_jobs", most}};
-  auto done = session.client().request("POST", "/v1/nodes/" + query_escape(node) + "/limit",
-                                       json::serialize(body));
-  if (!done) say_unusable(session, node, done.error().message);
-}
-
 // A word as Python writes it, since scripts read this line.
 std::string quoted(const std::string& text) {
   std::string out = "'";
@@ -128,8 +121,7 @@ Result<std::vector<PoolMachine>> gather_machines(Session& session,
     const NodeView view = node_view(*node);
     FreeMachine free = free_of(view);
     Slots slots = count_slots(free, need);
-    pool.push_back(
-        {machine.given, view.name, std::move(slots), std::move(free), view.jobs, view.max_jobs});
+    pool.push_back({machine.given, view.name, std::move(slots), std::move(free)});
   }
   if (pool.empty()) return Error{ErrorCode::kUnavailable, "none of the machines can be used"};
   return pool;
@@ -166,20 +158,6 @@ SlotNeed fitted(const SlotNeed& need, const std::vector<PoolMachine>& machines) 
     }
   }
   return out;
-}
-
-PoolLimits::PoolLimits(Session& session, const std::vector<PoolMachine>& machines)
-    : session_(session), machines_(machines) {
-  for (const PoolMachine& machine : machines_) {
-    if (machine.slots.gpus.empty()) continue;
-    set_limit(session_, machine.node, machine.jobs + machine.slots.gpus.size());
-  }
-}
-
-PoolLimits::~PoolLimits() {
-  for (const PoolMachine& machine : machines_) {
-    if (!machine.slots.gpus.empty()) set_limit(session_, machine.node, machine.max_jobs);
-  }
 }
 
 }  // namespace tutti

@@ -1,4 +1,4 @@
-#include "cli/pool.h"
+#include "cli/machines/pool.h"
 
 #include <fmt/format.h>
 #include <poll.h>

@@ -1,8 +1,10 @@
-#include "exec/ssh/spawn.h"
+#include "base/spawn.h"
 
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+
+#include <cerrno>
 
 extern char** environ;
 
@@ -38,6 +40,7 @@ Result<pid_t> spawn(const std::vector<std::string>& argv, int in, int out, int e
   const int failed = posix_spawnp(&pid, words[0], &actions, &attributes, words.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
+  if (failed == ENOENT) return not_found("there is no program '" + argv[0] + "'");
   if (failed != 0) return io_error("cannot start '" + argv[0] + "'", failed);
   return pid;
 }

@@ -1,4 +1,4 @@
-#include "cli/remote_batch.h"
+#include "cli/machines/remote_batch.h"
 
 #include <fmt/format.h>
 
@@ -7,13 +7,13 @@
 #include <filesystem>
 #include <map>
 
-#include "cli/batch_results.h"
 #include "cli/environment.h"
 #include "cli/follow.h"
 #include "cli/job_request.h"
+#include "cli/machines/batch_results.h"
+#include "cli/machines/remote_pool.h"
 #include "cli/output/progress.h"
 #include "cli/output/text.h"
-#include "cli/remote_pool.h"
 #include "cli/submission.h"
 #include "client/snapshot.h"
 #include "wire/text_json.h"
@@ -149,8 +149,11 @@ void put_need(const SlotNeed& need, json::object& job) {
 json::object job_of(const RemoteBatch& batch, const Todo& todo, const BatchResults& results,
                     const std::vector<PoolMachine>& machines, const std::string& folder) {
   std::string places;
+  json::object limits;  // the job's own: it ends with the job, and other batches have theirs
   for (const PoolMachine& machine : machines) {
-    if (!machine.slots.gpus.empty()) places += (places.empty() ? "" : "|") + machine.node;
+    if (machine.slots.gpus.empty()) continue;
+    places += (places.empty() ? "" : "|") + machine.node;
+    limits[machine.node] = machine.slots.gpus.size();
   }
   json::object job{{"name", text_to_json(std::filesystem::path(batch.file).filename().string())},
                    {"lines", texts(todo.lines.lines)},
@@ -159,6 +162,7 @@ json::object job_of(const RemoteBatch& batch, const Todo& todo, const BatchResul
                    {"env", texts(Environment::of_process(true).variables())},
                    {"output", text_to_json(results.pattern(".out"))},
                    {"error", text_to_json(results.pattern(".err"))}};
+  job["node_limits"] = std::move(limits);
   job["line_numbers"] = json::array(todo.lines.line_numbers.begin(), todo.lines.line_numbers.end());
   put_need(fitted(batch.need, machines), job);
   if (!batch.copy_backwards.empty()) {
@@ -259,7 +263,6 @@ int run_remote_batch(Session& session, const RemoteBatch& batch) {
     }
     return kExitOk;
   }
-  const PoolLimits limits(session, *machines);
   auto id = submit(session, batch, todo, results, *machines);
   if (!id) return session.fail(id.error());
   return watch(session, *id, todo, results);

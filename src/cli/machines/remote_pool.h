@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/machines.h"
+#include "cli/machines/machines.h"
 #include "cli/session.h"
 #include "core/plan/slots.h"
 
@@ -16,8 +16,6 @@ struct PoolMachine {
   std::string node;
   Slots slots;
   FreeMachine free;
-  std::uint64_t jobs = 0;      // that run there already
-  std::uint64_t max_jobs = 0;  // its own limit
 };
 
 // Makes nodes of the machines that are none yet, measures all and counts what fits. A machine that
@@ -32,18 +30,5 @@ std::string limits_text(const std::vector<PoolMachine>& machines);
 // The part of `need` that the scheduler is to count for each job, so that as many run at once as
 // were counted: compute may be overbooked a little.
 SlotNeed fitted(const SlotNeed& need, const std::vector<PoolMachine>& machines);
-
-// Holds the nodes at these limits while it lives, and gives them back their own.
-class PoolLimits {
- public:
-  PoolLimits(Session& session, const std::vector<PoolMachine>& machines);
-  ~PoolLimits();
-  PoolLimits(const PoolLimits&) = delete;
-  PoolLimits& operator=(const PoolLimits&) = delete;
-
- private:
-  Session& session_;
-  const std::vector<PoolMachine>& machines_;
-};
 
 }  // namespace tutti

@@ -1,4 +1,4 @@
-#include "cli/machines.h"
+#include "cli/machines/machines.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
