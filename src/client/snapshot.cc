@@ -17,6 +17,7 @@
 
 #include "base/unique_fd.h"
 #include "client/digest_cache.h"
+#include "client/kept_files.h"
 #include "client/views.h"
 #include "core/spec/gitignore.h"
 #include "wire/text_json.h"
@@ -29,10 +30,8 @@ namespace fs = std::filesystem;
 
 // A file that changes while it is read has another hash when it is sent; then all is listed again.
 constexpr int kRounds = 5;
-// Below it a copy of the daemon's is not cheaper than sending.
-constexpr std::uintmax_t kCopiedFrom = 256 * 1024;
 // What the daemon takes as one request.
-constexpr std::uintmax_t kLargestSent = std::uintmax_t{256} << 20;
+constexpr std::int64_t kLargestSent = std::int64_t{256} << 20;
 
 std::string slurp(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
@@ -82,16 +81,11 @@ std::int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(since).count();
 }
 
-// The digest, from the cache if the file is as it was then. The status is taken before the content
-// is read: a change in between is seen as one the next time.
-Result<std::string> known_digest(const std::string& path, DigestCache& cache) {
-  struct stat status {};
-  if (::lstat(path.c_str(), &status) != 0) return io_error("snapshot: cannot read " + path, errno);
-  if (std::string known = cache.find(status); !known.empty()) return known;
-  const std::int64_t now = now_ns();
-  auto hash = sha256_of_file(path);
-  if (hash) cache.remember(status, *hash, now);
-  return hash;
+Result<FileToKeep> seen(const std::string& path) {
+  FileToKeep file{path, {}};
+  if (::lstat(path.c_str(), &file.status) != 0)
+    return io_error("snapshot: cannot read " + path, errno);
+  return file;
 }
 
 // Walks a tree and keeps what is not ignored; content is not read yet.
@@ -181,70 +175,100 @@ std::string manifest_of(const std::vector<SnapshotFile>& files) {
   return json::serialize(json::object{{"files", std::move(list)}});
 }
 
-// A large file is not sent: a daemon on this machine copies it, in pieces, and checks the digest.
-// One elsewhere does not find it, or finds other content.
-Result<void> send_one(Client& client, const std::string& hash, const std::string& path) {
-  std::error_code failure;
-  const auto size = fs::file_size(path, failure);
-  if (!failure && size >= kCopiedFrom) {
-    const json::object body{{"path", text_to_json(path)}};
-    auto copied = client.request("POST", "/v1/blobs/" + hash, json::serialize(body));
-    if (copied) return {};
-    if (size > kLargestSent) return copied.error();
+// Digests of all files: from the cache if a file is as it was then, else from the daemon, which
+// keeps the content at once, else by reading it here. The status is taken before the content is
+// read: a change in between is seen as one the next time.
+Result<void> identify(std::vector<SnapshotFile>& files, const std::string& folder,
+                      DigestCache& cache, Client* keeper, const SnapshotStep& step) {
+  std::vector<SnapshotFile*> unknown;
+  std::vector<FileToKeep> wanted;
+  for (SnapshotFile& file : files) {
+    if (!file.link.empty()) continue;
+    auto now = seen(folder + "/" + file.path);
+    if (!now) return now.error();
+    file.sha256 = cache.find(now->status);
+    if (!file.sha256.empty()) continue;
+    unknown.push_back(&file);
+    wanted.push_back(*std::move(now));
   }
-  auto content = read_whole(path);
+  const std::size_t known = files.size() - unknown.size();
+  const std::int64_t now = now_ns();
+  std::vector<std::string> kept(wanted.size());
+  if (keeper != nullptr && !wanted.empty()) {
+    auto digests =
+        keep_files(*keeper, wanted, [&](std::size_t done) { step(known + done, files.size()); });
+    if (!digests) return digests.error();
+    kept = *std::move(digests);
+  }
+  for (std::size_t i = 0; i < unknown.size(); ++i) {
+    auto digest = kept[i].empty() ? sha256_of_file(wanted[i].path) : Result<std::string>(kept[i]);
+    if (!digest) return digest.error();
+    cache.remember(wanted[i].status, *digest, now);
+    unknown[i]->sha256 = *std::move(digest);
+    if ((i + 1) % 64 == 0) step(known + i + 1, files.size());
+  }
+  cache.save();
+  return {};
+}
+
+Result<void> send_one(Client& client, const std::string& hash, const FileToKeep& file) {
+  if (file.status.st_size > kLargestSent) {
+    return invalid_input("snapshot: " + file.path +
+                         " is larger than 256 MiB, which is more than a daemon on another machine "
+                         "takes; leave it out with a line in .tuttiignore");
+  }
+  auto content = read_whole(file.path);
   if (!content) return content.error();
-  return client.upload("/v1/blobs/" + hash, *content);
+  auto sent = client.upload("/v1/blobs/" + hash, *content);
+  // The file changed since it was hashed: the next round names its new content.
+  if (!sent && sent.error().code == ErrorCode::kInvalidInput) return {};
+  return sent;
 }
 
 Result<void> send_missing(Client& client, const std::string& folder,
                           const std::vector<SnapshotFile>& files, const json::array& missing,
-                          const std::function<void(std::size_t, std::size_t)>& step) {
+                          const SnapshotStep& step) {
   std::map<std::string, std::string> by_hash;
   for (const SnapshotFile& file : files) {
     if (file.link.empty()) by_hash.emplace(file.sha256, file.path);
   }
-  std::size_t done = 0;
+  std::vector<FileToKeep> wanted;
+  std::vector<std::string> hashes;
   for (const json::value& element : missing) {
-    const std::string hash = element.is_string() ? std::string(element.as_string()) : "";
-    const auto found = by_hash.find(hash);
+    hashes.push_back(element.is_string() ? std::string(element.as_string()) : "");
+    const auto found = by_hash.find(hashes.back());
     if (found == by_hash.end()) {
       return Error{ErrorCode::kInternal, "snapshot: the daemon asks for content never named"};
     }
-    auto sent = send_one(client, hash, folder + "/" + found->second);
-    // The file changed since it was hashed: the next round names its new content.
-    if (!sent && sent.error().code != ErrorCode::kInvalidInput) return sent;
-    step(++done, missing.size());
+    auto now = seen(folder + "/" + found->second);
+    if (!now) return now.error();
+    wanted.push_back(*std::move(now));
+  }
+  auto kept = keep_files(client, wanted, [&](std::size_t done) { step(done, missing.size()); });
+  if (!kept) return kept.error();
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    if (!(*kept)[i].empty()) continue;
+    if (auto sent = send_one(client, hashes[i], wanted[i]); !sent) return sent;
+    step(i + 1, missing.size());
   }
   return {};
 }
 
 }  // namespace
 
-Result<std::vector<SnapshotFile>> list_snapshot(
-    const std::string& folder, const std::function<void(std::size_t, std::size_t)>& step,
-    const SnapshotChoice& choice) {
+Result<std::vector<SnapshotFile>> list_snapshot(const std::string& folder, const SnapshotStep& step,
+                                                const SnapshotChoice& choice, Client* keeper) {
   auto files = Walk(folder, choice).run();
   if (!files) return files;
-  std::size_t done = 0;
   DigestCache cache(choice.digests);
-  for (SnapshotFile& file : *files) {
-    if (file.link.empty()) {
-      auto hash = known_digest(folder + "/" + file.path, cache);
-      if (!hash) return hash.error();
-      file.sha256 = *hash;
-    }
-    if (++done % 64 == 0) step(done, files->size());
-  }
-  cache.save();
+  if (auto done = identify(*files, folder, cache, keeper, step); !done) return done.error();
   return files;
 }
 
 Result<std::string> take_snapshot(Client& client, const std::string& folder,
-                                  const std::function<void(std::size_t, std::size_t)>& step,
-                                  const SnapshotChoice& choice) {
+                                  const SnapshotStep& step, const SnapshotChoice& choice) {
   for (int round = 0; round < kRounds; ++round) {
-    auto files = list_snapshot(folder, step, choice);
+    auto files = list_snapshot(folder, step, choice, &client);
     if (!files) return files.error();
     const std::string manifest = manifest_of(*files);
     for (int send = 0; send < 2; ++send) {

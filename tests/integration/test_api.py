@@ -20,6 +20,8 @@ ROUTES = {
     ("put", "/v1/blobs/{sha256}"), ("post", "/v1/daemon/stop"), ("post", "/v1/leases"),
     ("delete", "/v1/leases/{id}"), ("get", "/v1/gpus"), ("get", "/v1/profiles"),
     ("post", "/v1/profiles"), ("get", "/v1/profiles/{kind}"), ("delete", "/v1/profiles/{kind}"),
+    ("post", "/v1/nodes"), ("delete", "/v1/nodes/{name}"), ("post", "/v1/nodes/{name}/limit"),
+    ("post", "/v1/nodes/{name}/check"), ("post", "/v1/blobs"),
 }
 
 
