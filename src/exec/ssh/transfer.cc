@@ -208,8 +208,10 @@ Result<void> Transfers::stage_now(const Staging& staging) {
   const std::string final = shell_quoted(there);
   const std::string mark = ".tutti-end-" + random_word();
   // Only if the stream's end has come: tar takes a part of one for a whole. Of two that come at the
-  // same time the first is as good as the second.
-  const std::string take = "umask 077; mkdir -p " + fresh + " && tar -xpof - -C " + fresh +
+  // same time the first is as good as the second. GNU's tar spends half as much time on pieces of
+  // 256 KiB; others do not look at that variable.
+  const std::string take = "umask 077; mkdir -p " + fresh +
+                           " && TAR_OPTIONS=--blocking-factor=512 tar -xpof - -C " + fresh +
                            " && rm " + fresh + "/" + mark + " || { rm -rf " + fresh +
                            "; exit 1; }; mv -T " + fresh + " " + final + " 2>/dev/null || { [ -d " +
                            final + " ] && rm -rf " + fresh + "; } || mv " + fresh + " " + final;
