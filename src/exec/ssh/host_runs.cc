@@ -121,7 +121,7 @@ void Host::staged(const std::string& digest, const Result<void>& made) {
     if (!connected()) continue;
     if (made) {
       send(run);
-    } else if (++run.tries < kMostTries) {
+    } else if (made.error().code == ErrorCode::kUnavailable && ++run.tries < kMostTries) {
       run.phase = Phase::kFiles;
     } else {
       refuse(run, "its files could not be copied to " + node_.name + ": " + made.error().message);

@@ -16,6 +16,7 @@
 #include "exec/local/snapshot.h"
 #include "exec/ssh/nonce.h"
 #include "exec/ssh/shell_quote.h"
+#include "exec/ssh/snapshot_tar.h"
 #include "exec/ssh/spawn.h"
 
 namespace tutti {
@@ -24,6 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kMostThreads = 4;
+constexpr int kPipeSize = 1 << 20;
 
 Result<void> make_folders(const std::string& path) {
   std::error_code failed;
@@ -59,10 +61,6 @@ std::string text_of(int fd) {
   return text;
 }
 
-std::string name_of(const std::vector<std::string>& argv) {
-  return argv[0];
-}
-
 }  // namespace
 
 Transfers::~Transfers() {
@@ -96,6 +94,11 @@ void Transfers::push(std::function<void()> work) {
 }
 
 void Transfers::run() {
+  // Who feeds a program that ends is told so by an error.
+  sigset_t pipe_signal;
+  sigemptyset(&pipe_signal);
+  sigaddset(&pipe_signal, SIGPIPE);
+  pthread_sigmask(SIG_BLOCK, &pipe_signal, nullptr);
   std::unique_lock lock(mutex_);
   while (true) {
     ++idle_;
@@ -110,33 +113,46 @@ void Transfers::run() {
   }
 }
 
-Result<void> Transfers::pipeline(const std::vector<std::vector<std::string>>& programs) {
+Result<void> Transfers::pipeline(const Programs& programs, const Feed& feed) {
   const UniqueFd errors(::open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
   if (!errors) return io_error("cannot make a temporary file in /tmp", errno);
+  std::array<int, 2> fds{-1, -1};
+  if (feed && ::pipe2(fds.data(), O_CLOEXEC) != 0) return io_error("cannot make a pipe", errno);
+  UniqueFd input(fds[1]);
+  // Fewer changes between processes. A smaller pipe does as well.
+  if (feed) ::fcntl(input.get(), F_SETPIPE_SZ, kPipeSize);
   std::vector<pid_t> pids;
-  UniqueFd previous;
-  Result<void> result;
-  for (std::size_t i = 0; i < programs.size() && result; ++i) {
+  const Result<void> started = start(programs, UniqueFd(fds[0]), errors.get(), pids);
+  const Result<void> fed = started && feed ? feed(input.get()) : Result<void>();
+  input.reset();
+  const Result<void> ended = wait(programs, errors.get(), pids);
+  if (!started) return started;
+  // That a program has gone is told better by itself.
+  if (!fed && (ended || fed.error().code != ErrorCode::kUnavailable)) return fed;
+  return ended;
+}
+
+Result<void> Transfers::start(const Programs& programs, UniqueFd input, int errors,
+                              std::vector<pid_t>& pids) {
+  for (std::size_t i = 0; i < programs.size(); ++i) {
     std::array<int, 2> fds{-1, -1};
     const bool last = i + 1 == programs.size();
-    if (!last && ::pipe2(fds.data(), O_CLOEXEC) != 0) {
-      result = io_error("cannot make a pipe", errno);
-      break;
-    }
+    if (!last && ::pipe2(fds.data(), O_CLOEXEC) != 0) return io_error("cannot make a pipe", errno);
     const UniqueFd writing(fds[1]);
     UniqueFd reading(fds[0]);
     const std::lock_guard lock(mutex_);
     if (stop_) return Error{ErrorCode::kUnavailable, "the daemon is stopping"};
-    Result<pid_t> pid = spawn(programs[i], previous.get(), writing.get(), errors.get(), false);
-    previous = std::move(reading);
-    if (!pid) {
-      result = pid.error();
-    } else {
-      pids.push_back(*pid);
-      children_.insert(*pid);
-    }
+    const Result<pid_t> pid = spawn(programs[i], input.get(), writing.get(), errors, false);
+    if (!pid) return pid.error();
+    input = std::move(reading);
+    pids.push_back(*pid);
+    children_.insert(*pid);
   }
-  previous.reset();
+  return {};
+}
+
+Result<void> Transfers::wait(const Programs& programs, int errors, const std::vector<pid_t>& pids) {
+  Result<void> result;
   for (std::size_t i = 0; i < pids.size(); ++i) {
     int raw = 0;
     while (::waitpid(pids[i], &raw, 0) < 0 && errno == EINTR) {
@@ -144,32 +160,29 @@ Result<void> Transfers::pipeline(const std::vector<std::vector<std::string>>& pr
     const std::lock_guard lock(mutex_);
     children_.erase(pids[i]);
     if (!result || (WIFEXITED(raw) && WEXITSTATUS(raw) == 0)) continue;
-    // tar says 1 for a file that changed while it was read: that is no reason to lose the rest.
-    if (WIFEXITED(raw) && WEXITSTATUS(raw) == 1 && name_of(programs[i]) == "tar") continue;
-    result =
-        Error{ErrorCode::kUnavailable, name_of(programs[i]) + " failed: " + text_of(errors.get())};
+    result = Error{ErrorCode::kUnavailable, programs[i][0] + " failed: " + text_of(errors)};
   }
   return result;
 }
 
 Result<void> Transfers::stage_now(const Staging& staging) {
-  const std::string folder = staging.home + "/stage/" + staging.digest;
-  if (Result<void> made = make_folders(staging.home + "/stage"); !made) return made;
-  {
-    // Several hosts may want the same folder, which is made once.
-    const std::lock_guard lock(staging_);
-    const SnapshotFolder snapshots(staging.home);
-    if (Result<void> made = snapshots.materialise(staging.digest, folder); !made) return made;
-  }
   const std::string there = staging.root + "/files/" + staging.digest;
   const std::string fresh = shell_quoted(there + ".new-" + random_word());
   const std::string final = shell_quoted(there);
-  // Of two that come at the same time the first is as good as the second.
-  const std::string take = "umask 077; mkdir -p " + fresh + " && tar -xpof - -C " + fresh +
-                           " && { mv -T " + fresh + " " + final + " 2>/dev/null || { [ -d " +
-                           final + " ] && rm -rf " + fresh + "; } || mv " + fresh + " " + final +
-                           "; }";
-  return pipeline({{"tar", "-C", folder, "-cf", "-", "."}, staging.command.session(take)});
+  const std::string mark = ".tutti-end-" + random_word();
+  // Only if the stream's end has come: tar takes a part of one for a whole. Of two that come at the
+  // same time the first is as good as the second. GNU's tar spends half as much time on pieces of
+  // 256 KiB; others do not look at that variable. Of a full disk it says that it "wrote only" a
+  // part: who writes after it is told why.
+  const std::string take =
+      "umask 077; mkdir -p " + fresh + " && TAR_OPTIONS=--blocking-factor=512 tar -xpof - -C " +
+      fresh + " && rm " + fresh + "/" + mark + " || { head -c 65536 /dev/zero | cat >" + fresh +
+      "/" + mark + "; rm -rf " + fresh + "; exit 1; }; mv -T " + fresh + " " + final +
+      " 2>/dev/null || { [ -d " + final + " ] && rm -rf " + fresh + "; } || mv " + fresh + " " +
+      final;
+  return pipeline({staging.command.session(take)}, [&](int fd) {
+    return write_snapshot_tar(SnapshotFolder(staging.home), staging.digest, mark, fd);
+  });
 }
 
 Result<void> Transfers::collect_now(const Collection& collection) {

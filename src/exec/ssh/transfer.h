@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/unique_fd.h"
 #include "exec/ssh/ssh_command.h"
 
 namespace tutti {
@@ -33,8 +34,9 @@ struct Collection {
   bool rsync = false;              // whether the host has it and its logins are silent
 };
 
-// Copies files to and from hosts with tar or rsync, through sessions of connections that are there.
-// A few threads of its own; results are told on them. Its end stops what is under way.
+// Copies files to hosts as tar streams and from them with tar or rsync, through sessions of
+// connections that are there. A few threads of its own; results are told on them. Its end stops
+// what is under way.
 class Transfers {
  public:
   using Done = std::function<void(Result<void>)>;
@@ -52,11 +54,18 @@ class Transfers {
   void run();
   Result<void> stage_now(const Staging& staging);
   Result<void> collect_now(const Collection& collection);
+  // Writes the first program's input.
+  using Feed = std::function<Result<void>(int fd)>;
+  using Programs = std::vector<std::vector<std::string>>;
   // Runs programs with each one's output going to the next one's input.
-  Result<void> pipeline(const std::vector<std::vector<std::string>>& programs);
+  Result<void> pipeline(const Programs& programs, const Feed& feed = {});
+  // The process ids of those that were started are added to `pids`, also if a later one failed.
+  Result<void> start(const Programs& programs, UniqueFd input, int errors,
+                     std::vector<pid_t>& pids);
+  // How the first that failed did so.
+  Result<void> wait(const Programs& programs, int errors, const std::vector<pid_t>& pids);
 
-  std::mutex staging_;  // held while a folder is made from a snapshot
-  std::mutex mutex_;    // guards what follows
+  std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
   std::deque<std::function<void()>> wanted_;
   std::set<pid_t> children_;
