@@ -80,7 +80,8 @@ class Sha256 {
 Result<std::string> read_hashed(int fd, const std::string& path,
                                 const SnapshotFolder::BlobSink& sink) {
   Sha256 hash;
-  std::string chunk(kPiece, '\0');
+  // One for each thread: most files are much smaller.
+  thread_local std::string chunk(kPiece, '\0');
   while (true) {
     const ssize_t n = read(fd, chunk.data(), chunk.size());
     if (n < 0 && errno == EINTR) continue;
@@ -133,6 +134,10 @@ bool is_as_seen(int fd, const SeenFile& seen) {
   return same == seen;
 }
 
+Error is_another(const SeenFile& file) {
+  return not_found("'" + file.path + "' is not the file that was seen, or not here");
+}
+
 Result<void> make_folders(const std::string& path) {
   std::error_code failed;
   std::filesystem::create_directories(path, failed);
@@ -172,31 +177,54 @@ Result<void> SnapshotFolder::put_blob(const std::string& sha256, std::string_vie
   if (sha256_hex(bytes) != sha256) {
     return invalid_input("the content does not have the digest " + sha256);
   }
+  return write_blob(sha256, bytes);
+}
+
+Result<void> SnapshotFolder::write_blob(const std::string& sha256, std::string_view bytes) {
   const std::string path = blob_path(sha256);
   if (access(path.c_str(), R_OK) == 0) return {};
   if (Result<void> made = make_folders(path.substr(0, path.rfind('/'))); !made) return made;
   return replace_file(path, bytes, false);
 }
 
+// Read as a whole, so that content which is there already is not written again.
+Result<std::string> SnapshotFolder::keep_small(int source, const SeenFile& file) {
+  std::string content;
+  content.reserve(static_cast<std::size_t>(file.size) + 1);
+  Result<std::string> digest = read_hashed(source, file.path, [&](std::string_view bytes) {
+    content += bytes;
+    return Result<void>();
+  });
+  if (!digest) return digest;
+  if (!is_as_seen(source, file)) return is_another(file);
+  if (Result<void> kept = write_blob(*digest, content); !kept) return kept.error();
+  return digest;
+}
+
 Result<std::string> SnapshotFolder::keep_file(const SeenFile& file) {
-  const Error other = not_found("'" + file.path + "' is not the file that was seen, or not here");
   // A link, or a pipe on which one would wait, is not what is meant.
   const UniqueFd source(
       file.path.starts_with('/')
           ? open(file.path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
           : -1);
-  if (!source || !is_as_seen(source.get(), file)) return other;
+  if (!source || !is_as_seen(source.get(), file)) return is_another(file);
+  if (!file.as_found && file.size < static_cast<std::int64_t>(kPiece)) {
+    return keep_small(source.get(), file);
+  }
   if (Result<void> made = make_folders(home_ + "/blobs"); !made) return made.error();
   static std::atomic<unsigned> number{0};
   const std::string fresh =
       home_ + "/blobs/new." + std::to_string(getpid()) + "." + std::to_string(number++);
   Result<std::string> digest = copy_hashed(source.get(), file.path, fresh);
-  if (digest && !is_as_seen(source.get(), file)) digest = other;
+  if (digest && !is_as_seen(source.get(), file)) digest = is_another(file);
   if (digest) {
     const std::string blob = blob_path(*digest);
     const Result<void> made = make_folders(blob.substr(0, blob.rfind('/')));
     if (!made) {
       digest = made.error();
+    } else if (access(blob.c_str(), R_OK) == 0) {
+      // To put it in the place of the same would have file systems write it out at once.
+      unlink(fresh.c_str());
     } else if (rename(fresh.c_str(), blob.c_str()) != 0) {
       digest = io_error("cannot write the file '" + blob + "'", errno);
     }

@@ -43,6 +43,8 @@ class SnapshotFolder final : public Snapshots {
   Result<void> materialise(const std::string& digest, const std::string& folder) const;
 
  private:
+  Result<std::string> keep_small(int source, const SeenFile& file);
+  Result<void> write_blob(const std::string& sha256, std::string_view bytes);
   std::string blob_path(const std::string& sha256) const;
   Result<void> fill(const SnapshotManifest& manifest, const std::string& folder) const;
 

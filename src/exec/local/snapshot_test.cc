@@ -187,6 +187,18 @@ TEST_F(SnapshotTest, a_file_of_this_machine_is_kept_and_its_digest_told) {
   EXPECT_EQ(snapshots.blob_size(sha256_hex(large)).value(), 700'000);
 }
 
+TEST_F(SnapshotTest, content_that_is_there_is_not_written_again) {
+  SnapshotFolder snapshots(home_);
+  for (const std::string& content : {std::string("hello"), std::string(700'000, 'x')}) {
+    std::ofstream(home_ + "/source", std::ios::trunc) << content;
+    const std::string digest = snapshots.keep_file(seen(home_ + "/source")).value();
+    const std::string blob = home_ + "/blobs/" + digest.substr(0, 2) + "/" + digest.substr(2);
+    const SeenFile before = seen(blob);
+    EXPECT_EQ(snapshots.keep_file(seen(home_ + "/source")).value(), digest);
+    EXPECT_EQ(seen(blob), before);
+  }
+}
+
 TEST_F(SnapshotTest, a_file_that_is_not_the_one_that_was_seen_is_not_kept) {
   SnapshotFolder snapshots(home_);
   std::ofstream(home_ + "/source") << "hello";
