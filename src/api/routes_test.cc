@@ -426,6 +426,19 @@ TEST_F(RoutesTest, files_of_the_daemons_machine_are_kept_and_their_digests_told)
               HasSubstr("cannot write"));
 }
 
+TEST_F(RoutesTest, copies_under_way_are_told_with_their_node) {
+  world.machines.copied[NodeId(1)] = {{.back = false,
+                                       .jobs = {JobId(7), JobId(9)},
+                                       .bytes = 61,
+                                       .total = 100,
+                                       .elapsed = milliseconds(1500)},
+                                      {.back = true, .jobs = {JobId(3)}, .bytes = 5}};
+  const auto copies = get("/v1/nodes").at("nodes").at(0).at("transfers");
+  EXPECT_EQ(json::serialize(copies),
+            R"([{"direction":"to","jobs":[7,9],"bytes":61,"total_bytes":100,"seconds":1.5E0},)"
+            R"({"direction":"from","jobs":[3],"bytes":5,"total_bytes":null,"seconds":0}])");
+}
+
 TEST_F(RoutesTest, files_are_read_for_nobody_who_comes_over_tcp) {
   over_tcp = true;
   const auto answer = json_of(ask("POST", "/v1/blobs", R"({"files":[)" + seen("/here") + "]}"));

@@ -67,6 +67,7 @@ class BlobClient : public Client {
   }
   Result<boost::json::value> keep(const boost::json::value& body) {
     boost::json::array digests;
+    if (older) return not_found("there is no such route");
     ++asked;
     for (const auto& file : body.at("files").as_array()) {
       const std::string path(file.at("path").as_string());
@@ -98,6 +99,7 @@ class BlobClient : public Client {
   std::function<void()> meanwhile;  // between that and the sending of content
   bool here = true;                 // whether it sees the same files
   std::string changed;              // a file that it does not find as it was seen
+  bool older = false;               // it has no route for that
   int asked = 0;
 };
 
@@ -136,6 +138,14 @@ TEST_F(SnapshotTest, a_daemon_elsewhere_is_sent_missing_content_once) {
   EXPECT_EQ(client.manifests, 2);
   EXPECT_EQ(take_snapshot(client, folder_, kQuiet).value(), "d1");
   EXPECT_EQ(client.manifests, 3);
+}
+
+TEST_F(SnapshotTest, an_older_daemon_that_reads_no_files_is_sent_them) {
+  write("a.txt", "hello");
+  BlobClient client;
+  client.older = true;
+  EXPECT_EQ(take_snapshot(client, folder_, kQuiet).value(), "d1");
+  EXPECT_EQ(client.blobs.begin()->second, "hello");
 }
 
 TEST_F(SnapshotTest, a_daemon_here_reads_all_files_itself_with_one_request) {

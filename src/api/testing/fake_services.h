@@ -263,7 +263,12 @@ class FakeMonitor : public NodeMonitor {
     const auto found = known.find(node);
     return found == known.end() ? std::nullopt : std::optional(found->second);
   }
+  std::vector<NodeTransfer> transfers(NodeId node) const override {
+    const auto found = copied.find(node);
+    return found == copied.end() ? std::vector<NodeTransfer>() : found->second;
+  }
   void measure_now(NodeId node) override { asked.push_back(node); }
+  std::map<NodeId, std::vector<NodeTransfer>> copied;
   std::map<NodeId, NodeMeasurement> known;
   std::vector<NodeId> asked;
 };

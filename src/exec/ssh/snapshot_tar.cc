@@ -142,7 +142,8 @@ class TarWriter {
   const std::time_t now_ = std::time(nullptr);
 };
 
-Result<void> add_file(TarWriter& tar, const SnapshotFolder& snapshots, const SnapshotEntry& entry) {
+Result<void> add_file(TarWriter& tar, const SnapshotFolder& snapshots, const SnapshotEntry& entry,
+                      TransferMeter& meter) {
   const Result<std::int64_t> size = snapshots.blob_size(entry.sha256);
   if (!size) return size.error();
   Result<void> added = tar.begin({'0', entry.path, entry.mode & 0777, *size});
@@ -153,6 +154,7 @@ Result<void> add_file(TarWriter& tar, const SnapshotFolder& snapshots, const Sna
     const auto all = static_cast<std::int64_t>(bytes.size());
     const auto fits = static_cast<std::size_t>(std::clamp(left, std::int64_t{0}, all));
     left -= all;
+    meter.done += all;
     return tar.add(bytes.substr(0, fits));
   });
   if (!added) return added;
@@ -162,27 +164,38 @@ Result<void> add_file(TarWriter& tar, const SnapshotFolder& snapshots, const Sna
   return {};
 }
 
-Result<void> add_entry(TarWriter& tar, const SnapshotFolder& snapshots,
-                       const SnapshotEntry& entry) {
+Result<void> add_entry(TarWriter& tar, const SnapshotFolder& snapshots, const SnapshotEntry& entry,
+                       TransferMeter& meter) {
   if (!entry.link_target.empty()) return tar.begin({'2', entry.path, 0777, 0, entry.link_target});
-  if (!entry.sha256.empty()) return add_file(tar, snapshots, entry);
+  if (!entry.sha256.empty()) return add_file(tar, snapshots, entry, meter);
   // Its owner can always fill and remove it.
   const std::string folder = entry.path + "/";
   return tar.begin({'5', folder, (entry.mode & 0777) | 0700, 0});
 }
 
+// What cannot be read is told when its turn comes.
+std::int64_t size_of(const SnapshotFolder& snapshots, const SnapshotManifest& manifest) {
+  std::int64_t bytes = 0;
+  for (const SnapshotEntry& entry : manifest) {
+    if (entry.sha256.empty()) continue;
+    if (const auto size = snapshots.blob_size(entry.sha256)) bytes += *size;
+  }
+  return bytes;
+}
+
 }  // namespace
 
 Result<void> write_snapshot_tar(const SnapshotFolder& snapshots, const std::string& digest,
-                                const std::string& end_mark, int fd) {
+                                const std::string& end_mark, int fd, TransferMeter& meter) {
   const Result<SnapshotManifest> manifest = snapshots.load(digest);
   if (!manifest) return manifest.error();
+  meter.total = size_of(snapshots, *manifest);
   TarWriter tar(fd);
   // Links last, so that nothing is ever written through one.
   for (const bool links : {false, true}) {
     for (const SnapshotEntry& entry : *manifest) {
       if (entry.link_target.empty() == links) continue;
-      if (Result<void> added = add_entry(tar, snapshots, entry); !added) return added;
+      if (Result<void> added = add_entry(tar, snapshots, entry, meter); !added) return added;
     }
   }
   if (Result<void> marked = tar.begin({'0', end_mark, 0600, 0}); !marked) return marked;

@@ -40,7 +40,8 @@ class SnapshotTarTest : public testing::Test {
   }
   Result<void> write_tar(const SnapshotManifest& manifest) {
     const UniqueFd tar(open((folder_ + "/tar").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600));
-    return write_snapshot_tar(*snapshots_, snapshots_->save(manifest).value(), "end", tar.get());
+    return write_snapshot_tar(*snapshots_, snapshots_->save(manifest).value(), "end", tar.get(),
+                              meter_);
   }
   // With a program that hosts may have; false: it complained.
   bool unpack(const std::string& program, const std::string& to) {
@@ -62,6 +63,7 @@ class SnapshotTarTest : public testing::Test {
   }
 
   std::string folder_;
+  TransferMeter meter_;
   std::optional<SnapshotFolder> snapshots_;
 };
 
@@ -92,6 +94,12 @@ TEST_F(SnapshotTarTest, everything_arrives_whatever_unpacks_it) {
   }
 }
 
+TEST_F(SnapshotTarTest, the_meter_tells_the_bytes_of_files) {
+  ASSERT_TRUE(write_tar({file("a", "four"), file("b", std::string(1'000'000, 'x'))}));
+  EXPECT_EQ(meter_.total, 1'000'004);
+  EXPECT_EQ(meter_.done, 1'000'004);
+}
+
 TEST_F(SnapshotTarTest, a_damaged_content_ends_the_stream_without_its_mark) {
   const SnapshotEntry good = file("a", "good");
   const SnapshotEntry bad = file("b", "fine");
@@ -100,7 +108,7 @@ TEST_F(SnapshotTarTest, a_damaged_content_ends_the_stream_without_its_mark) {
     const std::string digest = snapshots_->save({good, bad}).value();
     std::ofstream(blob(bad.sha256)) << damage;
     const UniqueFd tar(open((folder_ + "/tar").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600));
-    const Result<void> wrote = write_snapshot_tar(*snapshots_, digest, "end", tar.get());
+    const Result<void> wrote = write_snapshot_tar(*snapshots_, digest, "end", tar.get(), meter_);
     EXPECT_EQ(wrote.error().code, ErrorCode::kCorrupt);
     EXPECT_FALSE(fs::exists(blob(bad.sha256)));
     unpack("tar", std::string("to ") + damage);
@@ -121,7 +129,7 @@ TEST_F(SnapshotTarTest, sizes_beyond_eight_gibibytes_are_told_and_a_reader_that_
     EXPECT_EQ(read(reading.get(), header.data(), header.size()), 512);
   });
   const auto before = signal(SIGPIPE, SIG_IGN);
-  const Result<void> wrote = write_snapshot_tar(*snapshots_, digest, "end", writing.get());
+  const Result<void> wrote = write_snapshot_tar(*snapshots_, digest, "end", writing.get(), meter_);
   signal(SIGPIPE, before);
   reader.join();
   EXPECT_EQ(wrote.error().code, ErrorCode::kUnavailable);
