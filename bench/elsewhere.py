@@ -4,6 +4,7 @@ import contextlib
 import os
 import pathlib
 import random
+import shutil
 import statistics
 import subprocess
 import sys
@@ -26,6 +27,7 @@ def servers(count):
     """Machines m1 to mCOUNT, and a configuration by which ssh reaches them."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix="tb", dir=os.environ.get("TUTTI_BENCH_DIR", "/tmp")))
     with contextlib.ExitStack() as ends:
+        ends.callback(shutil.rmtree, folder, ignore_errors=True)
         network = None
         if machines.why_no_namespaces() is None:
             network = ends.enter_context(machines.Network())
@@ -70,6 +72,8 @@ def pool(make_home, config, slots=2):
     home.env["TUTTI_SSH_CONFIG"] = str(config)
     with home:
         yield home
+    # What was staged is large.
+    shutil.rmtree(home.path, ignore_errors=True)
 
 
 def stages(make_home, row):

@@ -49,7 +49,7 @@ void check_node(const CallPtr& call);
 void set_node_limit(const CallPtr& call);
 void add_snapshot(const CallPtr& call);
 void put_blob(const CallPtr& call);
-void copy_blob(const CallPtr& call);
+void keep_files(const CallPtr& call);
 void stop_daemon(const CallPtr& call);
 void submit_jobs(const CallPtr& call);
 void list_jobs(const CallPtr& call);

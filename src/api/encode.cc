@@ -129,6 +129,16 @@ json::value measured_to_json(const NodeMeasurement* measured) {
           {"available_mib", measured->available.value}, {"gpus", std::move(gpus)}};
 }
 
+json::object transfer_to_json(const NodeTransfer& transfer) {
+  json::array jobs;
+  for (const JobId job : transfer.jobs) jobs.push_back(job.value);
+  return {{"direction", transfer.back ? "from" : "to"},
+          {"jobs", std::move(jobs)},
+          {"bytes", transfer.bytes},
+          {"total_bytes", transfer.total ? json::value(*transfer.total) : json::value()},
+          {"seconds", static_cast<double>(transfer.elapsed.value) / 1e6}};
+}
+
 }  // namespace
 
 json::object job_to_json(const JobSummary& job, const std::optional<TaskRow>& task,
@@ -200,7 +210,8 @@ json::object task_to_json(const TaskRow& row, const TaskPlace& place, const Node
   return out;
 }
 
-json::object node_to_json(const Node& node, const NodeMeasurement* measured) {
+json::object node_to_json(const Node& node, const NodeMeasurement* measured,
+                          const std::vector<NodeTransfer>& transfers) {
   json::object out;
   out["name"] = text_to_json(node.name);
   out["address"] = text_to_json(node.remote.address);
@@ -219,6 +230,9 @@ json::object node_to_json(const Node& node, const NodeMeasurement* measured) {
   out["max_jobs"] = node.max_jobs;
   out["jobs"] = node.jobs;
   out["measured"] = measured_to_json(measured);
+  json::array copied;
+  for (const NodeTransfer& transfer : transfers) copied.push_back(transfer_to_json(transfer));
+  out["transfers"] = std::move(copied);
   return out;
 }
 

@@ -30,7 +30,8 @@ boost::json::object task_to_json(const TaskRow& row, const TaskPlace& place,
                                  const NodeNames& nodes);
 
 // `measured`: null if it never was.
-boost::json::object node_to_json(const Node& node, const NodeMeasurement* measured = nullptr);
+boost::json::object node_to_json(const Node& node, const NodeMeasurement* measured = nullptr,
+                                 const std::vector<NodeTransfer>& transfers = {});
 boost::json::object explanation_to_json(const Explanation& explanation, const TaskSet& tasks,
                                         TimePoint now);
 boost::json::object status_to_json(const StatusFacts& facts, const Status& status,

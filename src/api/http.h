@@ -21,6 +21,7 @@ struct Peer {
   std::string home;
   std::int64_t pid = 0;    // zero: not known
   std::int64_t birth = 0;  // when that process started, as /proc/PID/stat says it; zero: not known
+  bool here = false;       // at the unix socket, so on the daemon's machine
 };
 
 // A whole request, as routes see it. No socket is behind it, so that routes are tested and fuzzed

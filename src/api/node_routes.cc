@@ -58,7 +58,9 @@ void get_nodes(const CallPtr& call) {
     const NodeMonitor* machines = call->services.machines;
     for (const Node& node : status.nodes) {
       const auto measured = machines == nullptr ? std::nullopt : machines->latest(node.id);
-      nodes.push_back(node_to_json(node, measured ? &*measured : nullptr));
+      const auto copied =
+          machines == nullptr ? std::vector<NodeTransfer>() : machines->transfers(node.id);
+      nodes.push_back(node_to_json(node, measured ? &*measured : nullptr, copied));
     }
     call->respond(json_response(200, json::object{{"nodes", std::move(nodes)}}));
   }));

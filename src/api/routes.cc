@@ -39,7 +39,7 @@ constexpr std::array<Entry, 29> kEntries = {{
     {{"GET", "/v1/events", "streamEvents"}, stream_events, 0},
     {{"POST", "/v1/snapshots", "addSnapshot"}, add_snapshot, 256 * kMiB},
     {{"PUT", "/v1/blobs/{sha256}", "putBlob"}, put_blob, 256 * kMiB},
-    {{"POST", "/v1/blobs/{sha256}", "copyBlob"}, copy_blob, kMiB},
+    {{"POST", "/v1/blobs", "keepFiles"}, keep_files, 64 * kMiB},
     {{"POST", "/v1/leases", "holdLease"}, hold_lease, kMiB},
     {{"DELETE", "/v1/leases/{id}", "releaseLease"}, release_lease, kMiB},
     {{"GET", "/v1/gpus", "getGpus"}, get_gpus, 0},

@@ -24,6 +24,7 @@ class RoutesTest : public testing::Test {
     const Threads threads{[](auto work) { work(); }, [](auto work) { work(); }};
     HttpRequest request{
         std::move(method), std::move(target), std::move(body), {"ann", "/home/ann"}};
+    request.peer.here = !over_tcp;
     dispatch(services, threads, std::move(request), [&](HttpResponse response) {
       ++answers;
       answer = std::move(response);
@@ -48,6 +49,7 @@ class RoutesTest : public testing::Test {
   }
 
   FakeWorld world;
+  bool over_tcp = false;
 };
 
 TEST_F(RoutesTest, submitting_one_job_gives_its_id) {
@@ -394,6 +396,7 @@ TEST_F(RoutesTest, bodies_are_bounded_by_route) {
   EXPECT_EQ(body_limit("POST", "/v1/jobs"), 256u << 20);
   EXPECT_EQ(body_limit("POST", "/v1/jobs?dry_run=1"), 256u << 20);
   EXPECT_EQ(body_limit("PUT", "/v1/blobs/" + std::string(64, 'a')), 256u << 20);
+  EXPECT_EQ(body_limit("POST", "/v1/blobs"), 64u << 20);
   EXPECT_EQ(body_limit("POST", "/v1/cancel"), 16u << 20);
   EXPECT_EQ(body_limit("GET", "/v1/status"), 1u << 20);
   EXPECT_EQ(body_limit("GET", "%"), 1u << 20);
@@ -405,13 +408,54 @@ TEST_F(RoutesTest, every_route_has_its_own_name) {
   for (const auto& [name, count] : names) EXPECT_EQ(count, 1) << name;
 }
 
-TEST_F(RoutesTest, a_file_of_the_daemons_machine_is_copied) {
-  const std::string digest(64, 'a');
-  EXPECT_EQ(ask("POST", "/v1/blobs/" + digest, R"({"path":"/here"})").status, 201);
-  EXPECT_EQ(world.snapshots.blobs.at(digest), "from /here");
-  EXPECT_THAT(error_of("POST", "/v1/blobs/" + digest, R"({"path":"/there"})"), HasSubstr("404"));
-  EXPECT_THAT(error_of("POST", "/v1/blobs/" + digest, "{}"), HasSubstr("400 a file to copy"));
-  EXPECT_THAT(error_of("POST", "/v1/blobs/abc", R"({"path":"/here"})"), HasSubstr("400"));
+std::string seen(const std::string& path) {
+  return R"({"path":")" + path +
+         R"(","device":1,"inode":-2,"size":3,"modified":4,"changed":1799999999123456789})";
+}
+
+TEST_F(RoutesTest, files_of_the_daemons_machine_are_kept_and_their_digests_told) {
+  const std::string body = R"({"files":[)" + seen("/here") + "," + seen("/there") + "]}";
+  const auto answer = json_of(ask("POST", "/v1/blobs", body));
+  EXPECT_EQ(answer.at("digests").at(0), json::string(std::string(64, 'c')));
+  EXPECT_TRUE(answer.at("digests").at(1).is_null());
+  const SeenFile wanted{"/here", 1, -2, 3, 4, 1799999999123456789};
+  EXPECT_EQ(world.snapshots.kept, std::vector<SeenFile>{wanted});
+  const std::string odd = R"({"files":[{"as_found":1,)" + seen("/here").substr(1) + "]}";
+  EXPECT_THAT(error_of("POST", "/v1/blobs", odd), HasSubstr("400 file 1: as_found must be"));
+  EXPECT_THAT(error_of("POST", "/v1/blobs", R"({"files":[)" + seen("/full") + "]}"),
+              HasSubstr("cannot write"));
+}
+
+TEST_F(RoutesTest, copies_under_way_are_told_with_their_node) {
+  world.machines.copied[NodeId(1)] = {{.back = false,
+                                       .jobs = {JobId(7), JobId(9)},
+                                       .bytes = 61,
+                                       .total = 100,
+                                       .elapsed = milliseconds(1500)},
+                                      {.back = true, .jobs = {JobId(3)}, .bytes = 5}};
+  const auto copies = get("/v1/nodes").at("nodes").at(0).at("transfers");
+  EXPECT_EQ(json::serialize(copies),
+            R"([{"direction":"to","jobs":[7,9],"bytes":61,"total_bytes":100,"seconds":1.5E0},)"
+            R"({"direction":"from","jobs":[3],"bytes":5,"total_bytes":null,"seconds":0}])");
+}
+
+TEST_F(RoutesTest, files_are_read_for_nobody_who_comes_over_tcp) {
+  over_tcp = true;
+  const auto answer = json_of(ask("POST", "/v1/blobs", R"({"files":[)" + seen("/here") + "]}"));
+  EXPECT_EQ(answer.at("digests"), json::array{json::value()});
+  EXPECT_TRUE(world.snapshots.kept.empty());
+}
+
+TEST_F(RoutesTest, bad_lists_of_files_to_keep_are_refused) {
+  std::string many = R"({"files":[)" + seen("/here");
+  for (int i = 0; i < 4096; ++i) many += "," + seen("/here");
+  for (const std::string& body :
+       {std::string("{}"), std::string(R"({"files":1})"), std::string(R"({"files":["/here"]})"),
+        std::string(R"({"files":[{"path":"/here"}]})"), many + "]}",
+        R"({"files":[)" + seen("/here") + R"(],"more":1})"}) {
+    EXPECT_THAT(error_of("POST", "/v1/blobs", body), HasSubstr("400 ")) << body.substr(0, 80);
+  }
+  EXPECT_TRUE(world.snapshots.kept.empty());
 }
 
 }  // namespace

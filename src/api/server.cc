@@ -158,7 +158,7 @@ Peer Server::State::peer_of(stream_protocol::socket& socket) {
   if (known == users.end()) known = users.emplace(peer->uid, user_of(peer->uid)).first;
   const auto stat = process_stat(peer->pid);
   return {known->second.name, known->second.home, peer->pid,
-          stat ? static_cast<std::int64_t>(stat->start_ticks) : 0};
+          stat ? static_cast<std::int64_t>(stat->start_ticks) : 0, true};
 }
 
 // Without descriptors every further attempt would fail at once: wait until some may be free.

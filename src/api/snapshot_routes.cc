@@ -15,6 +15,9 @@ namespace json = boost::json;
 
 const Error kNoSnapshots{ErrorCode::kUnsupported, "this daemon keeps no snapshots"};
 
+// Files of one request to keep: other work of the daemon's background waits for all of them.
+constexpr std::size_t kMostKept = 4096;
+
 bool is_sha256(std::string_view text) {
   return text.size() == 64 && std::all_of(text.begin(), text.end(), [](char c) {
            return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
@@ -104,15 +107,65 @@ HttpResponse add_blob(Snapshots& snapshots, const std::string& sha256, std::stri
   return kept ? json_response(201, json::object()) : error_response(kept.error());
 }
 
-Result<std::string> path_of(std::string_view body) {
-  constexpr std::array<std::string_view, 1> kKeys = {"path"};
+Result<SeenFile> seen_file_of(const json::value& value) {
+  constexpr std::array<std::string_view, 7> kKeys = {"path",     "device",  "inode",   "size",
+                                                     "modified", "changed", "as_found"};
+  const auto object = object_from_json(value, "a file to keep", kKeys);
+  if (!object) return object.error();
+  SeenFile file;
+  const std::array<std::int64_t*, 5> numbers = {&file.device, &file.inode, &file.size,
+                                                &file.modified, &file.changed};
+  const auto* path = (*object)->if_contains("path");
+  if (path == nullptr) return invalid_input("a file to keep needs a path");
+  auto text = word_from_json(*path, "path");
+  if (!text) return text.error();
+  file.path = std::move(*text);
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const std::string_view key = kKeys[i + 1];
+    const auto* number = (*object)->if_contains(key);
+    if (number == nullptr) return invalid_input("a file to keep needs " + std::string(key));
+    const auto parsed = integer_from_json(*number, key, INT64_MIN, INT64_MAX);
+    if (!parsed) return parsed.error();
+    *numbers[i] = *parsed;
+  }
+  if (const auto* as_found = (*object)->if_contains("as_found")) {
+    if (!as_found->is_bool()) return invalid_input("as_found must be true or false");
+    file.as_found = as_found->as_bool();
+  }
+  return file;
+}
+
+Result<std::vector<SeenFile>> seen_files_of(std::string_view body) {
+  constexpr std::array<std::string_view, 1> kKeys = {"files"};
   const auto value = parse_json(body);
   if (!value) return value.error();
-  const auto object = object_from_json(*value, "a file to copy", kKeys);
+  const auto object = object_from_json(*value, "files to keep", kKeys);
   if (!object) return object.error();
-  const auto* path = (*object)->if_contains("path");
-  if (path == nullptr) return invalid_input("a file to copy needs a path");
-  return word_from_json(*path, "path");
+  const auto* files = (*object)->if_contains("files");
+  const auto* array = files != nullptr ? files->if_array() : nullptr;
+  if (array == nullptr || array->size() > kMostKept)
+    return invalid_input("files to keep need an array of at most " + std::to_string(kMostKept) +
+                         " files");
+  std::vector<SeenFile> list;
+  list.reserve(array->size());
+  for (const auto& element : *array) {
+    auto file = seen_file_of(element);
+    if (!file)
+      return invalid_input("file " + std::to_string(list.size() + 1) + ": " + file.error().message);
+    list.push_back(std::move(*file));
+  }
+  return list;
+}
+
+HttpResponse keep_all(Snapshots& snapshots, const std::vector<SeenFile>& files, bool here) {
+  json::array digests;
+  for (const SeenFile& file : files) {
+    const auto digest = here ? snapshots.keep_file(file) : not_found(file.path);
+    if (!digest && digest.error().code != ErrorCode::kNotFound)
+      return error_response(digest.error());
+    digests.push_back(digest ? json::value(*digest) : json::value());
+  }
+  return json_response(200, json::object{{"digests", std::move(digests)}});
 }
 
 // Hashing and writing take long: other clients must not wait for it.
@@ -143,18 +196,15 @@ void put_blob(const CallPtr& call) {
   });
 }
 
-// The daemon reads it as its own user. Who may ask can also run commands as that user: a path gives
-// nobody more than that.
-void copy_blob(const CallPtr& call) {
+// The daemon reads it as its own user, for clients at the unix socket alone, which is that user's.
+// For those that come over TCP none of its files is there.
+void keep_files(const CallPtr& call) {
   Snapshots* snapshots = call->services.snapshots;
   if (snapshots == nullptr) return call->fail(kNoSnapshots);
-  const std::string& sha256 = call->target.segments[2];
-  if (!is_sha256(sha256)) return call->fail(not_a_digest(sha256));
-  auto path = path_of(call->request.body);
-  if (!path) return call->fail(path.error());
-  answer_later(call, [snapshots, &sha256, path = *std::move(path)] {
-    const auto kept = snapshots->copy_blob(sha256, path);
-    return kept ? json_response(201, json::object()) : error_response(kept.error());
+  auto files = seen_files_of(call->request.body);
+  if (!files) return call->fail(files.error());
+  answer_later(call, [snapshots, files = *std::move(files), here = call->request.peer.here] {
+    return keep_all(*snapshots, files, here);
   });
 }
 

@@ -9,6 +9,7 @@
 
 #include "cli/interrupt.h"
 #include "cli/output/text.h"
+#include "cli/output/transfers.h"
 #include "core/spec/quantity.h"
 #include "wire/text_json.h"
 
@@ -21,6 +22,9 @@ constexpr int kReconnects = 40;
 constexpr int kReconnectPauseMs = 250;
 constexpr int kWhyAfterMs = 1000;
 constexpr int kMostFailures = 20;  // all of them are in `tutti show`
+// How often is looked at what is copied: before the job runs, and while it may be about to end.
+constexpr int kCopiesMs = 250;
+constexpr int kResultsMs = 1000;
 
 // Counts what was shown of each log, so that a repeated stream goes on where the last one broke.
 class Shown {
@@ -51,6 +55,7 @@ class Follower : public StreamListener {
       shown_.begin_again();
       progressed_ = false;
       auto streamed = session_.client().stream(target(), *this);
+      hide_copies();
       if (ended_ || detached_) return Followed{job_, detached_};
       if (late_) return too_late();
       if (!streamed && streamed.error().code != ErrorCode::kUnavailable) return streamed.error();
@@ -80,6 +85,7 @@ class Follower : public StreamListener {
       job_ = job_view(*value);
       if (options_.on_job) options_.on_job(job_);
       ended_ = event.name == "end";
+      if (!copies_.empty() && !ended_) options_.copies->show(copies_);
     }
     return ended_ ? Next::kStop : Next::kGoOn;
   }
@@ -89,14 +95,20 @@ class Follower : public StreamListener {
     late_ = options_.deadline && session_.now() >= options_.deadline;
     if (late_) return Next::kStop;
     if (may_say_why()) say_why();
+    if (may_look_at_copies()) look_at_copies();
     return Next::kGoOn;
   }
 
   int wake_fd() const override { return interrupt_.fd(); }
   int wake_after_ms() const override {
-    if (!options_.deadline) return may_say_why() ? kWhyAfterMs : -1;
-    const std::int64_t left = (options_.deadline - session_.now()).value / 1000 + 1;
-    return static_cast<int>(std::clamp<std::int64_t>(left, 0, 3'600'000));
+    std::int64_t after = may_say_why() ? kWhyAfterMs : 3'600'000;
+    if (may_look_at_copies()) {
+      after = copies_.empty() && job_.counts.starting == 0 ? kResultsMs : kCopiesMs;
+    }
+    if (options_.deadline) {
+      after = std::min(after, (options_.deadline - session_.now()).value / 1000 + 1);
+    }
+    return static_cast<int>(std::max<std::int64_t>(after, 0));
   }
 
  private:
@@ -125,6 +137,9 @@ class Follower : public StreamListener {
     const std::string log = fmt::format("{}.{}.{}", integer_at(value, "task").value_or(0),
                                         integer_at(value, "attempt").value_or(0), stream);
     const std::string_view fresh = shown_.fresh(log, *text);
+    if (fresh.empty()) return;
+    hide_copies();
+    mid_line_ = !fresh.ends_with('\n');
     if (stream == "stderr") {
       session_.screen().err(fresh);
     } else {
@@ -140,10 +155,39 @@ class Follower : public StreamListener {
     }
     const json::object body{{"jobs", json::array{json::object{{"id", options_.job}}}}};
     cancelled_ = true;
+    hide_copies();
     session_.screen().err(fmt::format("\ntutti: cancelling job {}\n", options_.job));
     auto answer = session_.client().request("POST", "/v1/cancel", json::serialize(body));
     if (!answer) session_.screen().err("tutti: " + printable(answer.error().message) + "\n");
     return Next::kGoOn;
+  }
+
+  // Only jobs that were granted a place have something copied. A line that the job has not ended
+  // would be drawn over.
+  bool may_look_at_copies() const {
+    return options_.copies != nullptr && elsewhere_ && !mid_line_ &&
+           session_.screen().err_is_terminal() && job_.counts.starting + job_.counts.running > 0;
+  }
+
+  void look_at_copies() {
+    auto answer = session_.client().request("GET", "/v1/nodes", {});
+    if (!answer) return;
+    const std::vector<NodeView> nodes = node_views(*answer);
+    // Without other machines there is nothing to look at.
+    elsewhere_ = std::any_of(nodes.begin(), nodes.end(),
+                             [](const NodeView& node) { return !node.address.empty(); });
+    const std::string line = transfer_line(nodes, options_.job, session_.screen().width());
+    if (line.empty() && !copies_.empty()) {
+      hide_copies();
+      if (options_.on_job) options_.on_job(job_);
+    }
+    copies_ = line;
+    if (!copies_.empty()) options_.copies->show(copies_);
+  }
+
+  void hide_copies() {
+    if (!copies_.empty()) options_.copies->clear();
+    copies_.clear();
   }
 
   bool may_say_why() const {
@@ -158,6 +202,7 @@ class Follower : public StreamListener {
     if (!answer) return;
     const ExplanationView explanation = explanation_view(*answer);
     if (explanation.reasons.empty()) return;
+    hide_copies();
     const std::string text =
         fmt::format("job {} waits: {}", options_.job, printable(explanation.reasons.front()));
     session_.screen().err(session_.screen().styled(Style::kDim, text) + "\n");
@@ -166,6 +211,9 @@ class Follower : public StreamListener {
   Session& session_;
   const FollowOptions& options_;
   Interrupt interrupt_;
+  std::string copies_;     // the line that shows what is copied
+  bool elsewhere_ = true;  // there are machines to copy to
+  bool mid_line_ = false;  // the job's last output was a part of a line
   Shown shown_;
   JobView job_;
   Error last_;

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "cli/output/progress.h"
 #include "cli/session.h"
 #include "client/views.h"
 
@@ -24,6 +25,7 @@ struct FollowOptions {
   bool cancel_on_interrupt = false;            // otherwise Ctrl-C only stops the watching
   bool leave_on_second_interrupt = false;      // with the former: a second Ctrl-C stops watching
   std::function<void(const JobView&)> on_job;  // at every change
+  ProgressBar* copies = nullptr;  // shows what is copied for the job; null: nothing does
 };
 
 // How the following ended.

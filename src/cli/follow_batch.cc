@@ -38,6 +38,7 @@ int follow_batch(Session& session, std::uint64_t id, bool quiet) {
   ProgressBar bar(screen);
   FollowOptions options;
   options.job = id;
+  if (!quiet && !session.json()) options.copies = &bar;
   options.on_job = [&](const JobView& job) {
     if (!quiet && !session.json()) bar.show(job, session.now());
   };

@@ -12,7 +12,12 @@ namespace {
 constexpr std::string_view kFirstLine = "tutti-digests 1";
 // About 15 MB of text. When there are more, those of older folders have to be read again.
 constexpr std::size_t kMostEntries = 100'000;
+// Longer than two changes of a file can be apart and have the same time: that is two seconds on the
+// coarsest file systems. Whose times are not whole hundredths of a second has a finer clock, of at
+// most ten milliseconds; the rest is for servers whose clocks differ a little.
 constexpr std::int64_t kSettled = 2'000'000'000;
+constexpr std::int64_t kSettledFine = 500'000'000;
+constexpr std::int64_t kCoarse = 10'000'000;
 
 std::int64_t nanoseconds(const timespec& time) {
   return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
@@ -48,10 +53,12 @@ std::string DigestCache::find(const struct stat& status) const {
 }
 
 void DigestCache::remember(const struct stat& status, const std::string& sha256, std::int64_t now) {
-  if (path_.empty() || nanoseconds(status.st_ctim) > now - kSettled) return;
+  const std::int64_t changed = nanoseconds(status.st_ctim);
+  const std::int64_t settled = changed % kCoarse == 0 ? kSettled : kSettledFine;
+  if (path_.empty() || changed > now - settled) return;
   if (entries_.size() >= kMostEntries) entries_.clear();
-  entries_[{status.st_dev, status.st_ino}] = {status.st_size, nanoseconds(status.st_mtim),
-                                              nanoseconds(status.st_ctim), sha256};
+  entries_[{status.st_dev, status.st_ino}] = {status.st_size, nanoseconds(status.st_mtim), changed,
+                                              sha256};
   fresh_ = true;
 }
 

@@ -19,8 +19,8 @@ class DigestCache {
 
   // The digest of a file with this status, or empty.
   std::string find(const struct stat& status) const;
-  // `now`: nanoseconds since 1970. A file that changed within the last two seconds is not
-  // remembered: it may change again without another time.
+  // `now`: nanoseconds since 1970. A file that changed a moment ago, as the clock of its
+  // file system goes, is not remembered: it may change again without another time.
   void remember(const struct stat& status, const std::string& sha256, std::int64_t now);
   // Writes what is new, as a whole.
   void save();

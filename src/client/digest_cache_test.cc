@@ -62,8 +62,21 @@ TEST_F(DigestCacheTest, whatever_changes_makes_it_another_file) {
 
 TEST_F(DigestCacheTest, a_file_that_has_just_changed_is_not_remembered) {
   DigestCache cache(path());
-  cache.remember(status_of(1, kNow / 1'000'000'000 - 1), kDigest, kNow);
-  EXPECT_EQ(cache.find(status_of(1, kNow / 1'000'000'000 - 1)), "");
+  const struct stat fine = status_of(1, kNow / 1'000'000'000 - 1);
+  cache.remember(fine, kDigest, kNow - 501'000'000);
+  EXPECT_EQ(cache.find(fine), "");
+  cache.remember(fine, kDigest, kNow);
+  EXPECT_EQ(cache.find(fine), kDigest);
+}
+
+TEST_F(DigestCacheTest, where_times_are_coarse_it_takes_longer_until_a_file_is_remembered) {
+  DigestCache cache(path());
+  struct stat coarse = status_of(1, kNow / 1'000'000'000 - 1);
+  coarse.st_ctim.tv_nsec = 20'000'000;
+  cache.remember(coarse, kDigest, kNow);
+  EXPECT_EQ(cache.find(coarse), "");
+  cache.remember(coarse, kDigest, kNow + 1'100'000'000);
+  EXPECT_EQ(cache.find(coarse), kDigest);
 }
 
 TEST_F(DigestCacheTest, a_damaged_cache_is_an_empty_one) {

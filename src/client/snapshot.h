@@ -25,16 +25,19 @@ struct SnapshotChoice {
   std::string digests;             // file in which digests are remembered; empty: none
 };
 
+// Told how many files are done, of how many.
+using SnapshotStep = std::function<void(std::size_t done, std::size_t all)>;
+
 // Every file and link below `folder` that is not ignored by a .gitignore or .tuttiignore, sorted by
-// path. `.git` and what is neither file, link nor folder is left out. Reads and hashes all content.
-Result<std::vector<SnapshotFile>> list_snapshot(
-    const std::string& folder, const std::function<void(std::size_t done, std::size_t all)>& step,
-    const SnapshotChoice& choice = {});
+// path. `.git` and what is neither file, link nor folder is left out. Content whose digest is not
+// remembered is read by `keeper` if that is a daemon on this machine, otherwise here.
+Result<std::vector<SnapshotFile>> list_snapshot(const std::string& folder, const SnapshotStep& step,
+                                                const SnapshotChoice& choice = {},
+                                                Client* keeper = nullptr);
 
 // Stores the work directory as it is now with the daemon; only content that it does not have yet is
-// sent. Returns the digest under which it is kept.
+// read or sent. Returns the digest under which it is kept.
 Result<std::string> take_snapshot(Client& client, const std::string& folder,
-                                  const std::function<void(std::size_t, std::size_t)>& step,
-                                  const SnapshotChoice& choice = {});
+                                  const SnapshotStep& step, const SnapshotChoice& choice = {});
 
 }  // namespace tutti

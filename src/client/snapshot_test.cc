@@ -1,9 +1,12 @@
 #include "client/snapshot.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <openssl/sha.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <boost/json.hpp>
 #include <filesystem>
 #include <fstream>
@@ -34,18 +37,22 @@ class SnapshotTest : public ::testing::Test {
   std::string folder_;
 };
 
+std::string sha256_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string content{std::istreambuf_iterator<char>(file), {}};
+  std::array<unsigned char, SHA256_DIGEST_LENGTH> digest{};
+  SHA256(reinterpret_cast<const unsigned char*>(content.data()), content.size(), digest.data());
+  std::string text;
+  for (const unsigned char byte : digest) text += fmt::format("{:02x}", byte);
+  return text;
+}
+
 // A daemon that keeps blobs in memory.
 class BlobClient : public Client {
  public:
   Result<boost::json::value> request(std::string_view, std::string_view target,
                                      std::string_view body) override {
-    if (target.starts_with("/v1/blobs/")) {
-      copied.push_back(
-          std::string(boost::json::parse({body.data(), body.size()}).at("path").as_string()));
-      if (!here) return not_found("no such file");
-      blobs[std::string(target.substr(std::string_view("/v1/blobs/").size()))] = "copied";
-      return boost::json::value(boost::json::object());
-    }
+    if (target == "/v1/blobs") return keep(boost::json::parse({body.data(), body.size()}));
     EXPECT_EQ(target, "/v1/snapshots");
     ++manifests;
     manifest = boost::json::parse({body.data(), body.size()});
@@ -57,6 +64,27 @@ class BlobClient : public Client {
         missing.push_back(*hash);
     }
     return boost::json::value{{"digest", "d1"}, {"missing", missing}};
+  }
+  Result<boost::json::value> keep(const boost::json::value& body) {
+    boost::json::array digests;
+    if (older) return not_found("there is no such route");
+    ++asked;
+    for (const auto& file : body.at("files").as_array()) {
+      const std::string path(file.at("path").as_string());
+      struct stat status {};
+      if (here && path == changed && file.at("as_found").as_bool()) {
+        digests.push_back(boost::json::value(std::string(64, 'f')));
+        blobs[std::string(64, 'f')] = "as found";
+        continue;
+      }
+      const bool found = here && path != changed && ::stat(path.c_str(), &status) == 0;
+      digests.push_back(found ? boost::json::value(sha256_of(path)) : boost::json::value());
+      if (!found) continue;
+      EXPECT_EQ(file.at("size").as_int64(), status.st_size);
+      EXPECT_EQ(file.at("inode").as_int64(), static_cast<std::int64_t>(status.st_ino));
+      blobs[sha256_of(path)] = "kept";
+    }
+    return boost::json::value{{"digests", digests}};
   }
   Result<void> upload(std::string_view target, std::string_view bytes) override {
     blobs[std::string(target.substr(std::string_view("/v1/blobs/").size()))] = bytes;
@@ -70,7 +98,9 @@ class BlobClient : public Client {
   boost::json::value manifest;      // the last
   std::function<void()> meanwhile;  // between that and the sending of content
   bool here = true;                 // whether it sees the same files
-  std::vector<std::string> copied;
+  std::string changed;              // a file that it does not find as it was seen
+  bool older = false;               // it has no route for that
+  int asked = 0;
 };
 
 const auto kQuiet = [](std::size_t, std::size_t) {};
@@ -96,34 +126,97 @@ TEST_F(SnapshotTest, ignored_files_and_git_are_left_out) {
   EXPECT_EQ(files->at(2).link, "a.txt");
 }
 
-TEST_F(SnapshotTest, only_missing_content_is_sent) {
+TEST_F(SnapshotTest, a_daemon_elsewhere_is_sent_missing_content_once) {
   write("a.txt", "hello");
   write("b.txt", "hello");
   write("c.txt", "other");
   BlobClient client;
+  client.here = false;
   EXPECT_EQ(take_snapshot(client, folder_, kQuiet).value(), "d1");
   EXPECT_EQ(client.blobs.size(), 2u);
+  EXPECT_EQ(client.blobs[sha256_of(folder_ + "/c.txt")], "other");
   EXPECT_EQ(client.manifests, 2);
   EXPECT_EQ(take_snapshot(client, folder_, kQuiet).value(), "d1");
   EXPECT_EQ(client.manifests, 3);
 }
 
-TEST_F(SnapshotTest, a_large_file_is_copied_by_a_daemon_that_finds_it_and_sent_to_another) {
-  const std::string large(300 * 1024, 'x');
-  write("large", large);
-  BlobClient near;
-  EXPECT_EQ(take_snapshot(near, folder_, kQuiet).value(), "d1");
-  EXPECT_EQ(near.copied, std::vector<std::string>{folder_ + "/large"});
-  EXPECT_EQ(near.blobs.begin()->second, "copied");
-  BlobClient far;
-  far.here = false;
-  EXPECT_EQ(take_snapshot(far, folder_, kQuiet).value(), "d1");
-  EXPECT_EQ(far.blobs.begin()->second, large);
+TEST_F(SnapshotTest, an_older_daemon_that_reads_no_files_is_sent_them) {
+  write("a.txt", "hello");
+  BlobClient client;
+  client.older = true;
+  EXPECT_EQ(take_snapshot(client, folder_, kQuiet).value(), "d1");
+  EXPECT_EQ(client.blobs.begin()->second, "hello");
+}
+
+TEST_F(SnapshotTest, a_daemon_here_reads_all_files_itself_with_one_request) {
+  write("a.txt", "hello");
+  write("sub/c.txt", "other");
+  BlobClient client;
+  EXPECT_EQ(take_snapshot(client, folder_, kQuiet).value(), "d1");
+  EXPECT_EQ(client.asked, 1);
+  EXPECT_EQ(client.manifests, 1);
+  EXPECT_EQ(client.blobs[sha256_of(folder_ + "/sub/c.txt")], "kept");
+}
+
+TEST_F(SnapshotTest, content_that_a_daemon_here_does_not_find_as_it_was_seen_is_sent) {
+  write("a.txt", "hello");
+  write("c.txt", "other");
+  BlobClient client;
+  client.changed = folder_ + "/c.txt";
+  EXPECT_EQ(take_snapshot(client, folder_, kQuiet).value(), "d1");
+  EXPECT_EQ(client.blobs[sha256_of(folder_ + "/a.txt")], "kept");
+  EXPECT_EQ(client.blobs[sha256_of(folder_ + "/c.txt")], "other");
+}
+
+TEST_F(SnapshotTest, content_of_known_files_is_kept_by_a_daemon_that_lacks_it) {
+  write("work/a", "hello");
+  const SnapshotChoice choice{{}, "", folder_ + "/digests"};
+  struct stat status {};
+  ASSERT_EQ(::stat((folder_ + "/work/a").c_str(), &status), 0);
+  DigestCache cache(choice.digests);
+  cache.remember(status, sha256_of(folder_ + "/work/a"), INT64_MAX);
+  cache.save();
+  BlobClient client;
+  EXPECT_EQ(take_snapshot(client, folder_ + "/work", kQuiet, choice).value(), "d1");
+  EXPECT_EQ(client.manifests, 2);
+  EXPECT_EQ(client.blobs.begin()->second, "kept");
+}
+
+TEST_F(SnapshotTest, many_files_are_kept_with_a_few_requests) {
+  for (int i = 0; i < 1001; ++i) write("f" + std::to_string(i), std::to_string(i));
+  std::size_t last = 0;
+  BlobClient client;
+  const auto step = [&](std::size_t done, std::size_t) { last = done; };
+  EXPECT_EQ(take_snapshot(client, folder_, step).value(), "d1");
+  EXPECT_EQ(client.asked, 2);
+  EXPECT_EQ(client.blobs.size(), 1001u);
+  EXPECT_GT(last, 900u);
+}
+
+TEST_F(SnapshotTest, a_file_too_large_to_be_sent_elsewhere_is_named) {
+  write("large", "");
+  fs::resize_file(fs::path(folder_) / "large", (256u << 20) + 1);
+  BlobClient client;
+  client.here = false;
+  EXPECT_NE(take_snapshot(client, folder_, kQuiet).error().message.find("/large is larger than"),
+            std::string::npos);
+}
+
+TEST_F(SnapshotTest,
+       a_file_too_large_to_be_sent_that_is_being_written_is_taken_as_the_daemon_finds_it) {
+  write("large", "");
+  fs::resize_file(fs::path(folder_) / "large", (256u << 20) + 1);
+  BlobClient client;
+  client.changed = folder_ + "/large";
+  EXPECT_EQ(take_snapshot(client, folder_, kQuiet).value(), "d1");
+  EXPECT_EQ(client.manifest.at("files").at(0).at("sha256").as_string(), std::string(64, 'f'));
+  EXPECT_EQ(client.manifests, 2);
 }
 
 TEST_F(SnapshotTest, what_changes_meanwhile_is_taken_as_it_is_when_it_is_sent) {
   for (const char* name : {"first", "gone", "same"}) write(name, "old");
   BlobClient client;
+  client.here = false;
   client.meanwhile = [&] {
     write("first", "new " + std::to_string(client.manifests));
     fs::remove(fs::path(folder_) / "gone");

@@ -118,6 +118,21 @@ void put_measured(const json::value& value, NodeView& node) {
 
 }  // namespace
 
+TransferView transfer_view(const json::value& value) {
+  TransferView transfer;
+  transfer.back = text_at(value, "direction") == "from";
+  if (const auto* jobs = array_at(value, "jobs")) {
+    for (const auto& job : *jobs) {
+      if (job.is_int64() && job.as_int64() > 0)
+        transfer.jobs.push_back(job.to_number<std::uint64_t>());
+    }
+  }
+  transfer.bytes = number_at(value, "bytes");
+  transfer.total_bytes = number_at(value, "total_bytes");
+  transfer.seconds = real_at(value, "seconds");
+  return transfer;
+}
+
 NodeView node_view(const json::value& value) {
   NodeView node;
   node.name = text_at(value, "name");
@@ -137,6 +152,9 @@ NodeView node_view(const json::value& value) {
   node.max_jobs = count_at(value, "max_jobs");
   node.jobs = count_at(value, "jobs");
   if (const auto* measured = field_at(value, "measured")) put_measured(*measured, node);
+  if (const auto* transfers = array_at(value, "transfers")) {
+    for (const auto& transfer : *transfers) node.transfers.push_back(transfer_view(transfer));
+  }
   return node;
 }
 

@@ -109,6 +109,15 @@ struct MeasuredGpuView {
   double utilization = 0;  // 0 to 1
 };
 
+// Files that are being copied to a machine, or from it.
+struct TransferView {
+  bool back = false;  // from it
+  std::vector<std::uint64_t> jobs;
+  std::int64_t bytes = 0;
+  std::int64_t total_bytes = 0;  // 0: not known
+  double seconds = 0;            // since it began
+};
+
 struct NodeView {
   std::string name;
   std::string address;  // empty: the daemon's own machine
@@ -129,6 +138,7 @@ struct NodeView {
   std::int64_t measured_memory_mib = 0;
   std::int64_t available_mib = 0;
   std::vector<MeasuredGpuView> measured_gpus;
+  std::vector<TransferView> transfers;
 };
 
 struct ExplanationView {

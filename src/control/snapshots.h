@@ -20,6 +20,19 @@ struct SnapshotEntry {
 };
 using SnapshotManifest = std::vector<SnapshotEntry>;
 
+// A file of this machine as a client saw it, by what stat tells. The numbers are there so that no
+// other file is taken for it: not one of the same name on another machine, nor a later content.
+struct SeenFile {
+  std::string path;  // absolute
+  std::int64_t device = 0;
+  std::int64_t inode = 0;
+  std::int64_t size = 0;
+  std::int64_t modified = 0;  // nanoseconds since 1970
+  std::int64_t changed = 0;
+  bool as_found = false;  // it may have changed since: then device and inode alone must be the same
+  bool operator==(const SeenFile&) const = default;
+};
+
 // Port: keeps work directories as they were at submission, by the digest of their content. Called
 // from the API's threads; safe from any of them.
 class Snapshots {
@@ -33,9 +46,10 @@ class Snapshots {
   // Keeps content. kInvalidInput when it does not have that digest.
   virtual Result<void> put_blob(const std::string& sha256, std::string_view bytes) = 0;
 
-  // Keeps the content of a file on this machine, of any size. kInvalidInput when it does not have
-  // that digest, kNotFound when there is no such file.
-  virtual Result<void> copy_blob(const std::string& sha256, const std::string& path) = 0;
+  // Keeps the content of a file on this machine, of any size, and returns its digest. kNotFound
+  // when there is no such file, or it is not, or while it was read no longer, the one that was
+  // seen. As found: what was read is kept, also of a file that is being written.
+  virtual Result<std::string> keep_file(const SeenFile& file) = 0;
 
   // Keeps the manifest and returns the digest to submit jobs with. kNotFound while content is
   // missing.

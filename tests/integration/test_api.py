@@ -17,7 +17,7 @@ ROUTES = {
     ("get", "/v1/jobs/{id}/stream"), ("get", "/v1/jobs/{id}/explain"),
     ("post", "/v1/jobs/{id}/retry"), ("post", "/v1/cancel"), ("get", "/v1/nodes"),
     ("post", "/v1/nodes"), ("delete", "/v1/nodes/{name}"), ("post", "/v1/nodes/{name}/check"),
-    ("post", "/v1/nodes/{name}/limit"), ("post", "/v1/blobs/{sha256}"),
+    ("post", "/v1/nodes/{name}/limit"), ("post", "/v1/blobs"),
     ("post", "/v1/nodes/{name}/state"), ("get", "/v1/events"), ("post", "/v1/snapshots"),
     ("put", "/v1/blobs/{sha256}"), ("post", "/v1/daemon/stop"), ("post", "/v1/leases"),
     ("delete", "/v1/leases/{id}"), ("get", "/v1/gpus"), ("get", "/v1/profiles"),

@@ -1,5 +1,6 @@
 """Input that nobody should send, and that somebody will."""
 
+import hashlib
 import json
 import socket
 import threading
@@ -231,11 +232,17 @@ def test_what_is_not_there_is_404(daemon):
         assert daemon.api.request("GET", place).status == 404, place
 
 
-def test_token_is_needed_over_tcp(tutti):
+def listen(tutti):
+    """Starts a daemon that listens on TCP, too; returns the port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     tutti.start("--listen", f"127.0.0.1:{port}")
+    return port
+
+
+def test_token_is_needed_over_tcp(tutti):
+    port = listen(tutti)
     token_path = tutti.home / "token"
     assert token_path.stat().st_mode & 0o777 == 0o600
     token = token_path.read_text().strip()
@@ -252,6 +259,26 @@ def test_token_is_needed_over_tcp(tutti):
     assert tutti.ok("run", "--", "echo", "tcp", env=remote).stdout == b"tcp\n"
     done = tutti("ls", env={**remote, "TUTTI_TOKEN": "wrong"})
     assert done.code == 1 and "token" in done.err
+
+
+def test_files_are_read_by_the_daemon_only_for_who_is_on_its_machine(tutti, work):
+    port = listen(tutti)
+    (work / "secret").write_text("secret")
+    status = (work / "secret").stat()
+    file = {"path": str(work / "secret"), "device": status.st_dev, "inode": status.st_ino,
+            "size": status.st_size, "modified": status.st_mtime_ns, "changed": status.st_ctime_ns}
+    token = (tutti.home / "token").read_text().strip()
+    away = Api(address=("127.0.0.1", port), token=token)
+    for wish in (file, {**file, "as_found": True}):
+        assert away.post("/v1/blobs", {"files": [wish]}) == {"digests": [None]}
+    assert not (tutti.home / "blobs").exists()
+    sha256 = hashlib.sha256(b"secret").hexdigest()
+    assert tutti.api.post("/v1/blobs", {"files": [file]}) == {"digests": [sha256]}
+    # Over TCP the same files are sent.
+    remote = {"TUTTI_HOST": f"127.0.0.1:{port}", "TUTTI_TOKEN": token}
+    (work / "secret").write_text("other")
+    done = tutti.ok("run", "--snapshot", "--", "cat", "secret", cwd=work, env=remote)
+    assert done.out == "other"
 
 
 def test_socket_is_for_this_user_only(daemon):

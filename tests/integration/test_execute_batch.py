@@ -290,9 +290,11 @@ def test_two_batches_at_once_keep_each_to_its_own_slots(tutti, work, boxes):
 
 def test_a_result_that_was_not_copied_whole_does_not_count(tutti, work, boxes):
     for one in boxes:
-        one.add_program("rsync", f"""
-case "$*" in *--sender*) touch '{work}/copying'; {until(work / 'go')} ;; esac
-exec /usr/bin/rsync "$@"
+        # The first try, and the one that goes on with it.
+        for name, sends in (("tar", "-c*"), ("rsync", "*--sender*")):
+            one.add_program(name, f"""
+case "$*" in {sends}) touch '{work}/copying'; {until(work / 'go')} ;; esac
+exec /usr/bin/{name} "$@"
 """)
     (work / "b.sh").write_text("echo x >made\n")
     running = spawn(tutti, "b.sh")
@@ -311,13 +313,15 @@ exec /usr/bin/rsync "$@"
 
 def test_a_result_that_cannot_be_copied_is_a_failure_and_runs_again(tutti, work, boxes):
     for one in boxes:
-        one.add_program("rsync", 'case "$*" in *--sender*) exit 11 ;; esac\nexec /usr/bin/rsync "$@"\n')
+        one.add_program("rsync", "exit 11\n")
+        one.add_program("tar", 'case "$*" in -c*) exit 11 ;; esac\nexec /usr/bin/tar "$@"\n')
     (work / "b.sh").write_text("echo x >made\n")
     done = batch(tutti, code=1, file="b.sh")
     assert "failed: b.sh.1; " in done.out and "result" in done.out
     assert not (work / "job_results" / "b.sh.1").exists()
     for one in boxes:
-        (one.bin / "rsync").unlink()
+        for name in ("rsync", "tar"):
+            (one.bin / name).unlink()
     assert "failed before" in batch(tutti, code=1, file="b.sh").out
     assert "finished: b.sh.1; " in batch(tutti, "--rerun-failed", file="b.sh").out
     assert result(work, "b.sh.1/made") == "x\n"

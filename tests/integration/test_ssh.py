@@ -1,15 +1,20 @@
 """Machines over SSH: real servers, and their faults."""
 
+import contextlib
+import fcntl
 import os
 import re
 import shutil
+import struct
 import subprocess
+import termios
 import time
 from datetime import datetime
 
 import pytest
 
 import machines
+import processes
 from waiting import wait_until
 
 
@@ -495,6 +500,70 @@ def test_ten_thousand_result_files_come_back(pool, make_machine, work):
                             "mkdir made; cd made; seq 10000 | split -l 1 -a 4", cwd=tree)
     assert pool.tutti.until_final(job)["state"] == "succeeded"
     assert len(list((tree / f"results/{job}/made").iterdir())) == 10000
+
+
+class Terminal:
+    """What a verb draws on a terminal."""
+
+    def __init__(self, tutti, *words, **more):
+        self.master, slave = os.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))
+        self.process = tutti.spawn(*words, stdout=slave, stderr=slave, **more)
+        os.close(slave)
+        os.set_blocking(self.master, False)
+        self.text = ""
+
+    def read(self):
+        # Nothing yet, or the other end is closed.
+        with contextlib.suppress(BlockingIOError, OSError):
+            self.text += os.read(self.master, 100_000).decode()
+        return self.text
+
+    def until(self, words):
+        wait_until(lambda: words in self.read(), what=lambda: f"{words!r} in {self.text!r}")
+
+    def wait(self):
+        wait_until(lambda: self.read() is not None and self.process.poll() is not None)
+        os.close(self.master)
+        return self.process.returncode
+
+
+def test_copies_are_shown_while_they_are_under_way(pool, make_machine, work, gate):
+    machine = make_machine()
+    back = work / "back"
+    machine.add_program("tar", f"""
+case "$*" in -x*) {until(gate)} ;; -c*) {until(back)} ;; esac
+exec /usr/bin/tar "$@"
+""")
+    pool.add(machine)
+    tree = tree_of(work / "tree", 2, 20_000_000)
+    size = sum(path.stat().st_size for path in tree.rglob("*") if path.is_file())
+    shown = Terminal(pool.tutti, "run", "--on", "m1", "--results", "made", "--",
+                     "sh", "-c", "head -c 3000000 /dev/zero >made", cwd=tree)
+    # As much as fits between here and there goes, while nobody unpacks it.
+    wait_until(lambda: any(one["bytes"] for one in pool.node()["transfers"]))
+    there = pool.node()["transfers"]
+    assert [(one["direction"], one["jobs"], one["total_bytes"]) for one in there] == [("to", [1], size)]
+    assert 0 < there[0]["bytes"] < size and there[0]["seconds"] > 0
+    assert "files of job 1: " in pool.tutti.ok("nodes", "show", "m1").out
+    shown.until("copying to m1  [")
+    gate.touch()
+    wait_until(lambda: [one["direction"] for one in pool.node()["transfers"]] == ["from"])
+    wait_until(lambda: 3_000_000 <= (pool.node()["transfers"][0]["total_bytes"] or 0) < 3_100_000)
+    shown.until("copying results from m1  ")
+    back.touch()
+    assert shown.wait() == 0
+    assert pool.node()["transfers"] == []
+    assert (tree / "results/1/made").stat().st_size == 3_000_000
+
+
+def test_large_output_comes_back_while_the_daemon_stays_small(pool, make_machine):
+    pool.add(make_machine())
+    before = processes.resident_mib(pool.tutti.pid())
+    job = pool.run("head -c 200000000 /dev/zero | tr '\\0' a")
+    assert pool.tutti.state(job) == "succeeded"
+    assert (pool.tutti.home / f"logs/0/{job}.out").stat().st_size == 200_000_000
+    assert processes.resident_mib(pool.tutti.pid()) < before + 50
 
 
 def test_a_full_disk_there_is_told(pool, make_machine, work):

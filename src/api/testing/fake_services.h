@@ -228,10 +228,11 @@ class FakeSnapshots : public Snapshots {
     blobs[sha256] = bytes;
     return {};
   }
-  Result<void> copy_blob(const std::string& sha256, const std::string& path) override {
-    if (path != "/here") return not_found("there is no file '" + path + "'");
-    blobs[sha256] = "from " + path;
-    return {};
+  Result<std::string> keep_file(const SeenFile& file) override {
+    if (file.path == "/full") return io_error("cannot write", ENOSPC);
+    if (file.path != "/here") return not_found("there is no file '" + file.path + "'");
+    kept.push_back(file);
+    return std::string(64, 'c');
   }
   Result<std::string> save(const SnapshotManifest& manifest) override {
     saved = manifest;
@@ -239,6 +240,7 @@ class FakeSnapshots : public Snapshots {
   }
   std::map<std::string, std::string> blobs;
   SnapshotManifest saved;
+  std::vector<SeenFile> kept;
 };
 
 class FakeClock : public Clock {
@@ -261,7 +263,12 @@ class FakeMonitor : public NodeMonitor {
     const auto found = known.find(node);
     return found == known.end() ? std::nullopt : std::optional(found->second);
   }
+  std::vector<NodeTransfer> transfers(NodeId node) const override {
+    const auto found = copied.find(node);
+    return found == copied.end() ? std::vector<NodeTransfer>() : found->second;
+  }
   void measure_now(NodeId node) override { asked.push_back(node); }
+  std::map<NodeId, std::vector<NodeTransfer>> copied;
   std::map<NodeId, NodeMeasurement> known;
   std::vector<NodeId> asked;
 };

@@ -196,6 +196,7 @@ int watch(Session& session, std::uint64_t id, const Todo& todo, const BatchResul
   TaskWatch tasks(session, results, bar);
   FollowOptions options;
   options.job = id;
+  options.copies = &bar;
   options.cancel_on_interrupt = true;
   options.leave_on_second_interrupt = true;
   options.on_job = [&](const JobView& job) {

@@ -8,6 +8,7 @@
 #include "cli/output/gpus.h"
 #include "cli/output/table.h"
 #include "cli/output/text.h"
+#include "cli/output/transfers.h"
 #include "core/spec/quantity.h"
 
 namespace tutti {
@@ -134,6 +135,13 @@ std::string render_node(const NodeView& node, const Screen& screen, TimePoint no
                                        : fmt::format("{} of at most {}", node.jobs, node.max_jobs));
   block.add("labels", printable(joined(node.labels, ", ")));
   add_measured(node, now, block);
+  for (const TransferView& transfer : node.transfers) {
+    std::string jobs;
+    for (const std::uint64_t job : transfer.jobs)
+      jobs += fmt::format("{}{}", jobs.empty() ? "" : ", ", job);
+    block.add("copying", fmt::format("{} job {}: {}", transfer.back ? "results of" : "files of",
+                                     jobs, transfer_text(transfer)));
+  }
   return screen.styled(Style::kBold, "Node " + printable(node.name)) + "\n" + block.text();
 }
 

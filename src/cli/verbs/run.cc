@@ -62,6 +62,8 @@ int run(Session& session, const Arguments& arguments) {
   options.logs = !session.json();
   options.say_why_waiting = !arguments.has("quiet");
   options.cancel_on_interrupt = true;
+  ProgressBar bar(session.screen());
+  if (!arguments.has("quiet") && !session.json()) options.copies = &bar;
   if (arguments.has("verbose")) {
     session.screen().err(fmt::format("tutti: job {}\n", options.job));
   }

@@ -24,6 +24,7 @@ namespace tutti {
 namespace {
 
 constexpr std::size_t kDigestDigits = 64;
+constexpr std::size_t kPiece = std::size_t{256} << 10;
 
 bool is_digest(std::string_view text) {
   return text.size() == kDigestDigits &&
@@ -56,21 +57,85 @@ std::string hex_of(const unsigned char* bytes, std::size_t count) {
   return text;
 }
 
-// In pieces, whatever its size; what was read is on disk afterwards.
-Result<std::string> sha256_of_file(const std::string& path) {
-  const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(),
-                                                                        &EVP_MD_CTX_free);
-  TUTTI_CHECK(context != nullptr && EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr) == 1);
-  std::string chunk(std::size_t{1} << 20, '\0');
-  ssize_t n = -1;
-  while (file && (n = read(file.get(), chunk.data(), chunk.size())) > 0)
-    EVP_DigestUpdate(context.get(), chunk.data(), static_cast<std::size_t>(n));
-  if (n < 0) return io_error("cannot read '" + path + "'", errno);
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-  unsigned size = 0;
-  EVP_DigestFinal_ex(context.get(), digest.data(), &size);
-  return hex_of(digest.data(), size);
+// SHA-256 of content that comes in pieces.
+class Sha256 {
+ public:
+  Sha256() : context_(EVP_MD_CTX_new(), &EVP_MD_CTX_free) {
+    TUTTI_CHECK(context_ != nullptr &&
+                EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) == 1);
+  }
+  void add(std::string_view bytes) { EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()); }
+  std::string finish() {
+    std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+    unsigned size = 0;
+    EVP_DigestFinal_ex(context_.get(), digest.data(), &size);
+    return hex_of(digest.data(), size);
+  }
+
+ private:
+  std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context_;
+};
+
+// All of an open file in pieces, to `sink`; returns the digest of what was handed on.
+Result<std::string> read_hashed(int fd, const std::string& path,
+                                const SnapshotFolder::BlobSink& sink) {
+  Sha256 hash;
+  // One for each thread: most files are much smaller.
+  thread_local std::string chunk(kPiece, '\0');
+  while (true) {
+    const ssize_t n = read(fd, chunk.data(), chunk.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return io_error("cannot read '" + path + "'", errno);
+    if (n == 0) return hash.finish();
+    const std::string_view bytes(chunk.data(), static_cast<std::size_t>(n));
+    hash.add(bytes);
+    if (Result<void> taken = sink(bytes); !taken) return taken.error();
+  }
+}
+
+Result<void> write_all(int fd, const std::string& path, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = write(fd, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return io_error("cannot write '" + path + "'", errno);
+    bytes.remove_prefix(static_cast<std::size_t>(n));
+  }
+  return {};
+}
+
+// Fills `fresh` with the content of `source` and returns its digest. Read once; where the file
+// system can share blocks, nothing is written either.
+Result<std::string> copy_hashed(int source, const std::string& path, const std::string& fresh) {
+  const UniqueFd target(open(fresh.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!target) return io_error("cannot make '" + fresh + "'", errno);
+  // Then of the copy: the file itself may change meanwhile.
+  if (ioctl(target.get(), FICLONE, source) == 0)
+    return read_hashed(target.get(), fresh, [](std::string_view) { return Result<void>(); });
+  return read_hashed(source, path,
+                     [&](std::string_view bytes) { return write_all(target.get(), fresh, bytes); });
+}
+
+std::int64_t nanoseconds(const timespec& time) {
+  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+// Whether the open file is the one that was seen, and as it was then.
+bool is_as_seen(int fd, const SeenFile& seen) {
+  struct stat now {};
+  if (fstat(fd, &now) != 0 || !S_ISREG(now.st_mode)) return false;
+  SeenFile same = seen;
+  same.device = static_cast<std::int64_t>(now.st_dev);
+  same.inode = static_cast<std::int64_t>(now.st_ino);
+  if (!seen.as_found) {
+    same.size = now.st_size;
+    same.modified = nanoseconds(now.st_mtim);
+    same.changed = nanoseconds(now.st_ctim);
+  }
+  return same == seen;
+}
+
+Error is_another(const SeenFile& file) {
+  return not_found("'" + file.path + "' is not the file that was seen, or not here");
 }
 
 Result<void> make_folders(const std::string& path) {
@@ -112,34 +177,60 @@ Result<void> SnapshotFolder::put_blob(const std::string& sha256, std::string_vie
   if (sha256_hex(bytes) != sha256) {
     return invalid_input("the content does not have the digest " + sha256);
   }
+  return write_blob(sha256, bytes);
+}
+
+Result<void> SnapshotFolder::write_blob(const std::string& sha256, std::string_view bytes) {
   const std::string path = blob_path(sha256);
   if (access(path.c_str(), R_OK) == 0) return {};
   if (Result<void> made = make_folders(path.substr(0, path.rfind('/'))); !made) return made;
   return replace_file(path, bytes, false);
 }
 
-Result<void> SnapshotFolder::copy_blob(const std::string& sha256, const std::string& path) {
-  if (!is_digest(sha256)) return invalid_input("'" + sha256 + "' is no SHA-256 digest");
-  const std::string blob = blob_path(sha256);
-  if (access(blob.c_str(), R_OK) == 0) return {};
-  struct stat status {};
-  if (!path.starts_with('/') || stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode))
-    return not_found("there is no file '" + path + "' on this machine");
-  if (Result<void> made = make_folders(blob.substr(0, blob.rfind('/'))); !made) return made;
+// Read as a whole, so that content which is there already is not written again.
+Result<std::string> SnapshotFolder::keep_small(int source, const SeenFile& file) {
+  std::string content;
+  content.reserve(static_cast<std::size_t>(file.size) + 1);
+  Result<std::string> digest = read_hashed(source, file.path, [&](std::string_view bytes) {
+    content += bytes;
+    return Result<void>();
+  });
+  if (!digest) return digest;
+  if (!is_as_seen(source, file)) return is_another(file);
+  if (Result<void> kept = write_blob(*digest, content); !kept) return kept.error();
+  return digest;
+}
+
+Result<std::string> SnapshotFolder::keep_file(const SeenFile& file) {
+  // A link, or a pipe on which one would wait, is not what is meant.
+  const UniqueFd source(
+      file.path.starts_with('/')
+          ? open(file.path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+          : -1);
+  if (!source || !is_as_seen(source.get(), file)) return is_another(file);
+  if (!file.as_found && file.size < static_cast<std::int64_t>(kPiece)) {
+    return keep_small(source.get(), file);
+  }
+  if (Result<void> made = make_folders(home_ + "/blobs"); !made) return made.error();
   static std::atomic<unsigned> number{0};
   const std::string fresh =
-      blob + ".new." + std::to_string(getpid()) + "." + std::to_string(number++);
-  Result<void> kept = copy_file(path, fresh, 0600);
-  // Of the copy: the file itself may change meanwhile.
-  const Result<std::string> digest =
-      kept ? sha256_of_file(fresh) : Result<std::string>(kept.error());
-  if (kept && !digest) kept = digest.error();
-  if (kept && *digest != sha256)
-    kept = invalid_input("the content of '" + path + "' does not have the digest " + sha256);
-  if (kept && rename(fresh.c_str(), blob.c_str()) != 0)
-    kept = io_error("cannot write the file '" + blob + "'", errno);
-  if (!kept) unlink(fresh.c_str());
-  return kept;
+      home_ + "/blobs/new." + std::to_string(getpid()) + "." + std::to_string(number++);
+  Result<std::string> digest = copy_hashed(source.get(), file.path, fresh);
+  if (digest && !is_as_seen(source.get(), file)) digest = is_another(file);
+  if (digest) {
+    const std::string blob = blob_path(*digest);
+    const Result<void> made = make_folders(blob.substr(0, blob.rfind('/')));
+    if (!made) {
+      digest = made.error();
+    } else if (access(blob.c_str(), R_OK) == 0) {
+      // To put it in the place of the same would have file systems write it out at once.
+      unlink(fresh.c_str());
+    } else if (rename(fresh.c_str(), blob.c_str()) != 0) {
+      digest = io_error("cannot write the file '" + blob + "'", errno);
+    }
+  }
+  if (!digest) unlink(fresh.c_str());
+  return digest;
 }
 
 Result<std::string> SnapshotFolder::save(const SnapshotManifest& manifest) {
@@ -158,16 +249,20 @@ Result<std::string> SnapshotFolder::save(const SnapshotManifest& manifest) {
   return digest;
 }
 
-Result<void> SnapshotFolder::materialise(const std::string& digest,
-                                         const std::string& folder) const {
-  if (access(folder.c_str(), F_OK) == 0) return {};
+Result<SnapshotManifest> SnapshotFolder::load(const std::string& digest) const {
   if (!is_digest(digest)) return invalid_input("'" + digest + "' is no snapshot");
   const Result<std::string> text = read_whole_file(home_ + "/snapshots/" + digest);
   if (!text) return text.error();
   if (sha256_hex(*text) != digest) {
     return Error{ErrorCode::kCorrupt, "the snapshot " + digest + " is damaged"};
   }
-  const Result<SnapshotManifest> manifest = parse_snapshot(*text);
+  return parse_snapshot(*text);
+}
+
+Result<void> SnapshotFolder::materialise(const std::string& digest,
+                                         const std::string& folder) const {
+  if (access(folder.c_str(), F_OK) == 0) return {};
+  const Result<SnapshotManifest> manifest = load(digest);
   if (!manifest) return manifest.error();
   const std::string fresh = folder + ".new";
   remove_tree(fresh);
@@ -180,10 +275,19 @@ Result<void> SnapshotFolder::materialise(const std::string& digest,
   return filled;
 }
 
-// Content is written without waiting for the disk, so that a power cut may have damaged it.
-Result<void> SnapshotFolder::check_blob(const std::string& sha256) const {
+Result<std::int64_t> SnapshotFolder::blob_size(const std::string& sha256) const {
   const std::string path = blob_path(sha256);
-  const Result<std::string> digest = sha256_of_file(path);
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0) return io_error("cannot read '" + path + "'", errno);
+  return std::int64_t{status.st_size};
+}
+
+// Content is written without waiting for the disk, so that a power cut may have damaged it.
+Result<void> SnapshotFolder::read_blob(const std::string& sha256, const BlobSink& sink) const {
+  const std::string path = blob_path(sha256);
+  const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return io_error("cannot read '" + path + "'", errno);
+  const Result<std::string> digest = read_hashed(file.get(), path, sink);
   if (!digest) return digest.error();
   if (*digest == sha256) return {};
   unlink(path.c_str());
@@ -200,7 +304,8 @@ Result<void> SnapshotFolder::fill(const SnapshotManifest& manifest,
       return made;
     }
     if (!is_file) continue;
-    if (Result<void> whole = check_blob(entry.sha256); !whole) return whole;
+    const auto look = [](std::string_view) { return Result<void>(); };
+    if (Result<void> whole = read_blob(entry.sha256, look); !whole) return whole;
     if (Result<void> copied = copy_file(blob_path(entry.sha256), path, entry.mode); !copied) {
       return copied;
     }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,19 +23,29 @@ std::string sha256_hex(std::string_view bytes);
 // or not at all. Has no state of its own; safe from any thread.
 class SnapshotFolder final : public Snapshots {
  public:
+  using BlobSink = std::function<Result<void>(std::string_view)>;
+
   explicit SnapshotFolder(std::string home) : home_(std::move(home)) {}
 
   Result<std::vector<std::string>> missing(const SnapshotManifest& manifest) override;
   Result<void> put_blob(const std::string& sha256, std::string_view bytes) override;
-  Result<void> copy_blob(const std::string& sha256, const std::string& path) override;
+  Result<std::string> keep_file(const SeenFile& file) override;
   Result<std::string> save(const SnapshotManifest& manifest) override;
 
+  // A manifest that was saved; kCorrupt when it is damaged.
+  Result<SnapshotManifest> load(const std::string& digest) const;
+  // The size of a content.
+  Result<std::int64_t> blob_size(const std::string& sha256) const;
+  // Hands a content to `sink` in pieces and checks it meanwhile. If it is damaged, which is known
+  // only at its end, it is removed, so that it is asked for again: kCorrupt.
+  Result<void> read_blob(const std::string& sha256, const BlobSink& sink) const;
   // Makes `folder` from a snapshot; it appears as a whole. Does nothing if it is there.
   Result<void> materialise(const std::string& digest, const std::string& folder) const;
 
  private:
+  Result<std::string> keep_small(int source, const SeenFile& file);
+  Result<void> write_blob(const std::string& sha256, std::string_view bytes);
   std::string blob_path(const std::string& sha256) const;
-  Result<void> check_blob(const std::string& sha256) const;
   Result<void> fill(const SnapshotManifest& manifest, const std::string& folder) const;
 
   std::string home_;

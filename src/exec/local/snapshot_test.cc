@@ -163,18 +163,85 @@ TEST_F(SnapshotRunTest, a_job_whose_snapshot_is_gone_is_not_started) {
   EXPECT_TRUE(ended.released);
 }
 
-TEST_F(SnapshotTest, a_file_of_this_machine_is_copied_if_it_has_the_digest) {
+SeenFile seen(const std::string& path) {
+  struct stat st {};
+  EXPECT_EQ(stat(path.c_str(), &st), 0);
+  const auto ns = [](const timespec& at) { return at.tv_sec * 1'000'000'000 + at.tv_nsec; };
+  return {path,
+          static_cast<std::int64_t>(st.st_dev),
+          static_cast<std::int64_t>(st.st_ino),
+          st.st_size,
+          ns(st.st_mtim),
+          ns(st.st_ctim)};
+}
+
+TEST_F(SnapshotTest, a_file_of_this_machine_is_kept_and_its_digest_told) {
   SnapshotFolder snapshots(home_);
   std::ofstream(home_ + "/source") << "hello";
-  ASSERT_TRUE(snapshots.copy_blob(kHello, home_ + "/source"));
+  EXPECT_EQ(snapshots.keep_file(seen(home_ + "/source")).value(), kHello);
+  EXPECT_EQ(snapshots.keep_file(seen(home_ + "/source")).value(), kHello);
   EXPECT_TRUE(snapshots.missing({file("a")})->empty());
-  const std::string other = sha256_hex("other");
-  EXPECT_EQ(snapshots.copy_blob(other, home_ + "/source").error().code, ErrorCode::kInvalidInput);
-  EXPECT_EQ(snapshots.copy_blob(other, home_ + "/none").error().code, ErrorCode::kNotFound);
-  EXPECT_EQ(snapshots.copy_blob(other, home_).error().code, ErrorCode::kNotFound);
-  EXPECT_EQ(snapshots.missing({file("a", other)})->size(), 1u);
-  const auto left = std::filesystem::directory_iterator(home_ + "/blobs/" + other.substr(0, 2));
-  EXPECT_EQ(std::distance(begin(left), end(left)), 0);
+  const std::string large(700'000, 'x');
+  std::ofstream(home_ + "/large") << large;
+  EXPECT_EQ(snapshots.keep_file(seen(home_ + "/large")).value(), sha256_hex(large));
+  EXPECT_EQ(snapshots.blob_size(sha256_hex(large)).value(), 700'000);
+}
+
+TEST_F(SnapshotTest, content_that_is_there_is_not_written_again) {
+  SnapshotFolder snapshots(home_);
+  for (const std::string& content : {std::string("hello"), std::string(700'000, 'x')}) {
+    std::ofstream(home_ + "/source", std::ios::trunc) << content;
+    const std::string digest = snapshots.keep_file(seen(home_ + "/source")).value();
+    const std::string blob = home_ + "/blobs/" + digest.substr(0, 2) + "/" + digest.substr(2);
+    const SeenFile before = seen(blob);
+    EXPECT_EQ(snapshots.keep_file(seen(home_ + "/source")).value(), digest);
+    EXPECT_EQ(seen(blob), before);
+  }
+}
+
+TEST_F(SnapshotTest, a_file_that_is_not_the_one_that_was_seen_is_not_kept) {
+  SnapshotFolder snapshots(home_);
+  std::ofstream(home_ + "/source") << "hello";
+  std::filesystem::create_symlink("source", home_ + "/link");
+  const SeenFile good = seen(home_ + "/source");
+  std::vector<SeenFile> others(8, good);
+  ++others[0].device;
+  ++others[1].inode;
+  ++others[2].size;
+  ++others[3].modified;
+  ++others[4].changed;
+  others[1].as_found = true;
+  others[5].path = home_ + "/none";
+  others[6].path = home_ + "/link";
+  others[7].path = "source";
+  for (const SeenFile& other : others)
+    EXPECT_EQ(snapshots.keep_file(other).error().code, ErrorCode::kNotFound) << other.path;
+  EXPECT_EQ(snapshots.keep_file(seen(home_)).error().code, ErrorCode::kNotFound);
+  EXPECT_FALSE(std::filesystem::exists(home_ + "/blobs"));
+}
+
+TEST_F(SnapshotTest, a_file_that_is_being_written_is_kept_as_found_if_that_is_wanted) {
+  SnapshotFolder snapshots(home_);
+  std::ofstream(home_ + "/source") << "old";
+  SeenFile before = seen(home_ + "/source");
+  std::ofstream(home_ + "/source", std::ios::app) << " and new";
+  EXPECT_EQ(snapshots.keep_file(before).error().code, ErrorCode::kNotFound);
+  before.as_found = true;
+  EXPECT_EQ(snapshots.keep_file(before).value(), sha256_hex("old and new"));
+}
+
+TEST_F(SnapshotTest, damaged_content_is_noticed_and_asked_for_again) {
+  SnapshotFolder snapshots(home_);
+  ASSERT_TRUE(snapshots.put_blob(kHello, "hello"));
+  std::ofstream(home_ + "/blobs/" + kHello.substr(0, 2) + "/" + kHello.substr(2)) << "hellO";
+  std::string read;
+  const Result<void> whole = snapshots.read_blob(kHello, [&](std::string_view bytes) {
+    read += bytes;
+    return Result<void>();
+  });
+  EXPECT_EQ(whole.error().code, ErrorCode::kCorrupt);
+  EXPECT_EQ(read, "hellO");
+  EXPECT_EQ(snapshots.missing({file("a")})->size(), 1u);
 }
 
 }  // namespace

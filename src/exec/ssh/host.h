@@ -79,7 +79,7 @@ class Host {
   void send(Run& run);
   void ask(Run& run);
   void refuse(Run& run, std::string why);
-  void stage(const std::string& digest);
+  void stage(const std::string& digest, JobId job);
   void staged(const std::string& digest, const Result<void>& made);
   void begun(Run& run, std::int64_t pid);
   void ended(Run& run, const AgentEnd& end);

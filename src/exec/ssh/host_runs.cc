@@ -82,6 +82,7 @@ void Host::send(Run& run) {
   if (run.stop_cause != Ending::kExited) return lose(run, "");
   if (staging_.contains(context.snapshot)) {
     run.phase = Phase::kFiles;
+    transfers_.join(node_.id, context.snapshot, order.attempt.task.job);
     return;
   }
   if (order.held) return ask(run);
@@ -129,9 +130,9 @@ void Host::release(AttemptId attempt) {
   if (connected()) send(*run);
 }
 
-void Host::stage(const std::string& digest) {
-  if (!staging_.insert(digest).second) return;
-  transfers_.stage({link_.command(), root_, digest, place_.home},
+void Host::stage(const std::string& digest, JobId job) {
+  if (!staging_.insert(digest).second) return transfers_.join(node_.id, digest, job);
+  transfers_.stage({link_.command(), root_, digest, place_.home, node_.id, job},
                    [post = post_, digest](const Result<void>& made) {
                      post([digest, made](Host& host) { host.staged(digest, made); });
                    });
@@ -145,16 +146,17 @@ void Host::staged(const std::string& digest, const Result<void>& made) {
     if (!connected()) continue;
     if (made) {
       send(run);
-    } else if (++run.tries < kMostTries) {
+    } else if (made.error().code == ErrorCode::kUnavailable && ++run.tries < kMostTries) {
       run.phase = Phase::kFiles;
     } else {
       refuse(run, "its files could not be copied to " + node_.name + ": " + made.error().message);
     }
   }
-  const bool again = std::any_of(runs_.begin(), runs_.end(), [&](const auto& one) {
-    return one.second.phase == Phase::kFiles && one.second.order.context->snapshot == digest;
-  });
-  if (again && connected()) stage(digest);
+  if (!connected()) return;
+  for (const auto& [id, run] : runs_) {
+    if (run.phase == Phase::kFiles && run.order.context->snapshot == digest)
+      stage(digest, id.task.job);
+  }
 }
 
 void Host::take(const AgentBegun& message) {
@@ -185,7 +187,7 @@ void Host::take(const AgentRefused& refused) {
   if (run == nullptr || (run->phase != Phase::kSent && run->phase != Phase::kAsked)) return;
   if (refused.reason.starts_with(kNoFiles) && ++run->tries < kMostTries) {
     run->phase = Phase::kFiles;
-    return stage(run->order.context->snapshot);
+    return stage(run->order.context->snapshot, run->order.attempt.task.job);
   }
   // Others have a port: with other ports it may start.
   const bool elsewhere = run->phase == Phase::kAsked;
@@ -259,11 +261,12 @@ void Host::collect(Run& run) {
   if (run.tries++ >= kMostTries) return tell_end(run);
   const LaunchContext& context = *run.order.context;
   const std::string work = context.snapshot.empty() ? context.workdir : folder_of(run) + "/work";
-  transfers_.collect({link_.command(), work, run.order.launch.result_paths,
-                      run.order.launch.result_folder, has_rsync_ && !link_.noisy()},
-                     [post = post_, id = run.order.attempt](const Result<void>& copied) {
-                       post([id, copied](Host& host) { host.collected(id, copied); });
-                     });
+  transfers_.collect(
+      {link_.command(), work, run.order.launch.result_paths, run.order.launch.result_folder,
+       has_rsync_ && !link_.noisy(), node_.id, run.order.attempt.task.job},
+      [post = post_, id = run.order.attempt](const Result<void>& copied) {
+        post([id, copied](Host& host) { host.collected(id, copied); });
+      });
 }
 
 void Host::collected(AttemptId attempt, const Result<void>& copied) {

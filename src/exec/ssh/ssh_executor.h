@@ -36,6 +36,9 @@ class SshExecutor final : public Executor, public NodeMonitor {
   void journalled(std::span<const AttemptId> ended) override;
 
   std::optional<NodeMeasurement> latest(NodeId node) const override;
+  std::vector<NodeTransfer> transfers(NodeId node) const override {
+    return transfers_.under_way(node);
+  }
   void measure_now(NodeId node) override;
 
  private:

@@ -375,5 +375,26 @@ TEST_F(SshExecutorTest, hosts_that_want_the_same_files_at_once_all_get_all_of_th
   }
 }
 
+TEST_F(SshExecutorTest, damaged_files_do_not_go_there) {
+  SnapshotFolder snapshots(folder_ + "/home");
+  const std::string good = sha256_hex("good");
+  ASSERT_TRUE(snapshots.put_blob(good, "good"));
+  snapshot_ = snapshots.save({{"data", 0644, good, ""}}).value();
+  write(folder_ + "/home/blobs/" + good.substr(0, 2) + "/" + good.substr(2), "baad");
+  connect();
+  const StartAttempt wanted = order(0, "cat data");
+  executor_->order({wanted});
+  const AttemptEnded ended = reports_.end_of(wanted.attempt);
+  EXPECT_EQ(ended.outcome.ending, Ending::kNotStarted);
+  EXPECT_THAT(ended.outcome.message, HasSubstr("damaged; submit the job once more"));
+  int folders = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(folder_)) {
+    if (entry.path().filename() != "files") continue;
+    ++folders;
+    EXPECT_TRUE(fs::is_empty(entry.path()));
+  }
+  EXPECT_EQ(folders, 1);
+}
+
 }  // namespace
 }  // namespace tutti

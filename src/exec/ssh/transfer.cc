@@ -14,9 +14,11 @@
 
 #include "base/spawn.h"
 #include "base/unique_fd.h"
+#include "core/spec/text.h"
 #include "exec/local/snapshot.h"
 #include "exec/ssh/nonce.h"
 #include "exec/ssh/shell_quote.h"
+#include "exec/ssh/snapshot_tar.h"
 
 namespace tutti {
 namespace {
@@ -24,6 +26,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kMostThreads = 4;
+constexpr int kPipeSize = 1 << 20;
+constexpr std::size_t kMostPadding = 64 << 10;
 
 Result<void> make_folders(const std::string& path) {
   std::error_code failed;
@@ -59,8 +63,78 @@ std::string text_of(int fd) {
   return text;
 }
 
-std::string name_of(const std::vector<std::string>& argv) {
-  return argv[0];
+// Both ends of a pipe.
+struct Pipe {
+  bool open() {
+    std::array<int, 2> fds{-1, -1};
+    if (::pipe2(fds.data(), O_CLOEXEC) != 0) return false;
+    reading = UniqueFd(fds[0]);
+    writing = UniqueFd(fds[1]);
+    // Fewer changes between processes. A smaller pipe does as well.
+    ::fcntl(writing.get(), F_SETPIPE_SZ, kPipeSize);
+    return true;
+  }
+  UniqueFd reading;
+  UniqueFd writing;
+};
+
+// Reads up to the line "MARK TOTAL", notes the total and returns what was read behind it.
+Result<std::string> read_to_mark(int from, const std::string& mark, TransferMeter& meter) {
+  const std::string wanted = "\n" + mark + " ";
+  std::string text;
+  std::array<char, 4096> piece;
+  while (true) {
+    const std::size_t at = text.find(wanted);
+    const std::size_t end = at == text.npos ? text.npos : text.find('\n', at + wanted.size());
+    if (end != text.npos) {
+      const std::string_view total =
+          std::string_view(text).substr(0, end).substr(at + wanted.size());
+      if (const auto bytes = parse_digits(total, INT64_MAX)) {
+        meter.total = static_cast<std::int64_t>(*bytes);
+      }
+      return text.substr(end + 1);
+    }
+    // Of what a login prints no more is kept than a part of the mark may be in.
+    if (at == text.npos && text.size() > wanted.size()) text.erase(0, text.size() - wanted.size());
+    const ssize_t n = ::read(from, piece.data(), piece.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return io_error("cannot read the stream of files", errno);
+    if (n == 0) return Error{ErrorCode::kUnavailable, "the other end sent no files"};
+    text.append(piece.data(), static_cast<std::size_t>(n));
+  }
+}
+
+// tar goes when it has seen the end of an archive, behind which there is a little padding. How it
+// went, its status tells.
+bool ends_soon(int from) {
+  std::array<char, 4096> piece;
+  for (std::size_t padding = 0; padding < kMostPadding;) {
+    const ssize_t n = ::read(from, piece.data(), piece.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return n == 0;
+    padding += static_cast<std::size_t>(n);
+  }
+  return false;
+}
+
+Result<void> carry_results(int from, int to, const std::string& mark, TransferMeter& meter) {
+  const Result<std::string> first = read_to_mark(from, mark, meter);
+  if (!first) return first.error();
+  for (std::string_view rest = *first; !rest.empty();) {
+    const ssize_t n = ::write(to, rest.data(), rest.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return Error{ErrorCode::kUnavailable, "tar has closed the stream of files"};
+    rest.remove_prefix(static_cast<std::size_t>(n));
+    meter.done += n;
+  }
+  while (true) {
+    const ssize_t n = ::splice(from, nullptr, to, nullptr, kPipeSize, SPLICE_F_MOVE);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && errno == EPIPE && ends_soon(from)) return {};
+    if (n < 0) return Error{ErrorCode::kUnavailable, "tar has closed the stream of files"};
+    if (n == 0) return {};
+    meter.done += n;
+  }
 }
 
 }  // namespace
@@ -77,25 +151,46 @@ Transfers::~Transfers() {
 }
 
 void Transfers::stage(Staging staging, Done done) {
-  push([this, staging = std::move(staging), done = std::move(done)] { done(stage_now(staging)); });
+  TransferLabel label{staging.node, false, staging.digest, staging.job};
+  push(
+      std::move(label),
+      [this, staging = std::move(staging)](TransferMeter& meter) {
+        return stage_now(staging, meter);
+      },
+      std::move(done));
 }
 
 void Transfers::collect(Collection collection, Done done) {
-  push([this, collection = std::move(collection), done = std::move(done)] {
-    done(collect_now(collection));
-  });
+  TransferLabel label{collection.node, true, {}, collection.job};
+  push(
+      std::move(label),
+      [this, collection = std::move(collection)](TransferMeter& meter) {
+        return collect_now(collection, meter);
+      },
+      std::move(done));
 }
 
-void Transfers::push(std::function<void()> work) {
+void Transfers::push(TransferLabel label, Work work, Done done) {
   const std::lock_guard lock(mutex_);
   if (stop_) return;
-  wanted_.push_back(std::move(work));
+  wanted_.emplace_back(
+      [this, entry = board_.add(std::move(label)), work = std::move(work), done = std::move(done)] {
+        board_.begin(*entry);
+        const Result<void> result = work(entry->meter);
+        board_.remove(entry);
+        done(result);
+      });
   if (idle_ < wanted_.size() && threads_.size() < kMostThreads)
     threads_.emplace_back([this] { run(); });
   changed_.notify_one();
 }
 
 void Transfers::run() {
+  // Who feeds a program that ends is told so by an error.
+  sigset_t pipe_signal;
+  sigemptyset(&pipe_signal);
+  sigaddset(&pipe_signal, SIGPIPE);
+  pthread_sigmask(SIG_BLOCK, &pipe_signal, nullptr);
   std::unique_lock lock(mutex_);
   while (true) {
     ++idle_;
@@ -110,90 +205,108 @@ void Transfers::run() {
   }
 }
 
-Result<void> Transfers::pipeline(const std::vector<std::vector<std::string>>& programs) {
+Result<void> Transfers::pipeline(const Words& source, const Relay& relay, const Words& sink) {
   const UniqueFd errors(::open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
   if (!errors) return io_error("cannot make a temporary file in /tmp", errno);
+  Pipe from;
+  Pipe to;
+  if (!from.open() || !to.open()) return io_error("cannot make a pipe", errno);
   std::vector<pid_t> pids;
-  UniqueFd previous;
+  Result<void> started;
+  if (!source.empty()) started = start(source, -1, from.writing.get(), errors.get(), pids);
+  if (started && !sink.empty()) started = start(sink, to.reading.get(), -1, errors.get(), pids);
+  from.writing.reset();
+  to.reading.reset();
+  const Result<void> carried =
+      started ? relay(from.reading.get(), to.writing.get()) : Result<void>();
+  from.reading.reset();
+  to.writing.reset();
+  const Result<void> ended = wait(pids, source.empty() ? sink[0] : source[0], errors.get());
+  if (!started) return started;
+  // That a program has gone is told better by itself.
+  if (!carried && (ended || carried.error().code != ErrorCode::kUnavailable)) return carried;
+  return ended;
+}
+
+Result<void> Transfers::start(const Words& program, int in, int out, int errors,
+                              std::vector<pid_t>& pids) {
+  const std::lock_guard lock(mutex_);
+  if (stop_) return Error{ErrorCode::kUnavailable, "the daemon is stopping"};
+  const Result<pid_t> pid = spawn(program, in, out, errors, false);
+  if (!pid) return pid.error();
+  pids.push_back(*pid);
+  children_.insert(*pid);
+  return {};
+}
+
+Result<void> Transfers::wait(const std::vector<pid_t>& pids, const std::string& name, int errors) {
   Result<void> result;
-  for (std::size_t i = 0; i < programs.size() && result; ++i) {
-    std::array<int, 2> fds{-1, -1};
-    const bool last = i + 1 == programs.size();
-    if (!last && ::pipe2(fds.data(), O_CLOEXEC) != 0) {
-      result = io_error("cannot make a pipe", errno);
-      break;
-    }
-    const UniqueFd writing(fds[1]);
-    UniqueFd reading(fds[0]);
-    const std::lock_guard lock(mutex_);
-    if (stop_) return Error{ErrorCode::kUnavailable, "the daemon is stopping"};
-    Result<pid_t> pid = spawn(programs[i], previous.get(), writing.get(), errors.get(), false);
-    previous = std::move(reading);
-    if (!pid) {
-      result = pid.error();
-    } else {
-      pids.push_back(*pid);
-      children_.insert(*pid);
-    }
-  }
-  previous.reset();
-  for (std::size_t i = 0; i < pids.size(); ++i) {
+  for (const pid_t pid : pids) {
     int raw = 0;
-    while (::waitpid(pids[i], &raw, 0) < 0 && errno == EINTR) {
+    while (::waitpid(pid, &raw, 0) < 0 && errno == EINTR) {
     }
     const std::lock_guard lock(mutex_);
-    children_.erase(pids[i]);
+    children_.erase(pid);
     if (!result || (WIFEXITED(raw) && WEXITSTATUS(raw) == 0)) continue;
-    // tar says 1 for a file that changed while it was read: that is no reason to lose the rest.
-    if (WIFEXITED(raw) && WEXITSTATUS(raw) == 1 && name_of(programs[i]) == "tar") continue;
-    result =
-        Error{ErrorCode::kUnavailable, name_of(programs[i]) + " failed: " + text_of(errors.get())};
+    // What all of them said, since one fails because another did.
+    result = Error{ErrorCode::kUnavailable, name + " failed: " + text_of(errors)};
   }
   return result;
 }
 
-Result<void> Transfers::stage_now(const Staging& staging) {
-  const std::string folder = staging.home + "/stage/" + staging.digest;
-  if (Result<void> made = make_folders(staging.home + "/stage"); !made) return made;
-  {
-    // Several hosts may want the same folder, which is made once.
-    const std::lock_guard lock(staging_);
-    const SnapshotFolder snapshots(staging.home);
-    if (Result<void> made = snapshots.materialise(staging.digest, folder); !made) return made;
-  }
+Result<void> Transfers::stage_now(const Staging& staging, TransferMeter& meter) {
   const std::string there = staging.root + "/files/" + staging.digest;
   const std::string fresh = shell_quoted(there + ".new-" + random_word());
   const std::string final = shell_quoted(there);
-  // Of two that come at the same time the first is as good as the second.
-  const std::string take = "umask 077; mkdir -p " + fresh + " && tar -xpof - -C " + fresh +
-                           " && { mv -T " + fresh + " " + final + " 2>/dev/null || { [ -d " +
-                           final + " ] && rm -rf " + fresh + "; } || mv " + fresh + " " + final +
-                           "; }";
-  return pipeline({{"tar", "-C", folder, "-cf", "-", "."}, staging.command.session(take)});
+  const std::string mark = ".tutti-end-" + random_word();
+  // Only if the stream's end has come: tar takes a part of one for a whole. Of two that come at the
+  // same time the first is as good as the second. GNU's tar spends half as much time on pieces of
+  // 256 KiB; others do not look at that variable. Of a full disk it says that it "wrote only" a
+  // part: who writes after it is told why.
+  const std::string take =
+      "umask 077; mkdir -p " + fresh + " && TAR_OPTIONS=--blocking-factor=512 tar -xpof - -C " +
+      fresh + " && rm " + fresh + "/" + mark + " || { head -c 65536 /dev/zero | cat >" + fresh +
+      "/" + mark + "; rm -rf " + fresh + "; exit 1; }; mv -T " + fresh + " " + final +
+      " 2>/dev/null || { [ -d " + final + " ] && rm -rf " + fresh + "; } || mv " + fresh + " " +
+      final;
+  const auto write = [&](int, int to) {
+    return write_snapshot_tar(SnapshotFolder(staging.home), staging.digest, mark, to, meter);
+  };
+  return pipeline({}, write, staging.command.session(take));
 }
 
-Result<void> Transfers::collect_now(const Collection& collection) {
+// The login's start-up files may print: what counts begins after the mark.
+Result<void> Transfers::collect_stream(const Collection& collection, const std::string& partial,
+                                       TransferMeter& meter) {
+  const std::string mark = "tutti-" + random_word();
+  std::string paths;
+  for (const std::string& path : collection.paths) paths += " " + shell_quoted("./" + path);
+  // Where du does not know -b, the size is not known.
+  const std::string give = "cd " + shell_quoted(collection.work) + " || exit 1; set -- $(du -scb" +
+                           paths + " 2>/dev/null | tail -n 1); printf '\\n%s %s\\n' " + mark +
+                           " \"$1\"; exec tar -cf -" + paths;
+  const auto carry = [&](int from, int to) { return carry_results(from, to, mark, meter); };
+  return pipeline(collection.command.session(give), carry, {"tar", "-C", partial, "-xpof", "-"});
+}
+
+// Goes on where an earlier try was cut off.
+Result<void> Transfers::collect_rest(const Collection& collection, const std::string& partial) {
+  Words argv = {"rsync", "-as", "--partial", "--relative", "-e", collection.command.for_rsync()};
+  for (const std::string& path : collection.paths)
+    argv.push_back(collection.command.host() + ":" + collection.work + "/./" + path);
+  argv.push_back(partial + "/");
+  return pipeline(
+      {}, [](int, int) { return Result<void>(); }, argv);
+}
+
+Result<void> Transfers::collect_now(const Collection& collection, TransferMeter& meter) {
   const std::string partial = collection.folder + ".partial";
+  std::error_code failed;
+  const bool begun = fs::exists(partial, failed);
   if (Result<void> made = make_folders(partial); !made) return made;
-  Result<void> copied;
-  if (collection.rsync && has_program("rsync")) {
-    std::vector<std::string> argv = {"rsync",      "-as", "--partial",
-                                     "--relative", "-e",  collection.command.for_rsync()};
-    for (const std::string& path : collection.paths)
-      argv.push_back(collection.command.host() + ":" + collection.work + "/./" + path);
-    argv.push_back(partial + "/");
-    copied = pipeline({argv});
-  } else {
-    // The login's start-up files may print: what counts begins after the mark. A shell reads no
-    // further than the line that it wants.
-    const std::string mark = "tutti-" + random_word();
-    std::string give =
-        "printf '\\n%s\\n' " + mark + "; cd " + shell_quoted(collection.work) + " && tar -cf -";
-    for (const std::string& path : collection.paths) give += " " + shell_quoted("./" + path);
-    const std::string take = "while IFS= read -r line; do [ \"$line\" = " + mark +
-                             " ] && exec tar -C \"$0\" -xpof -; done; exit 1";
-    copied = pipeline({collection.command.session(give), {"sh", "-c", take, partial}});
-  }
+  const bool rest = begun && collection.rsync && has_program("rsync");
+  const Result<void> copied =
+      rest ? collect_rest(collection, partial) : collect_stream(collection, partial, meter);
   if (!copied) return copied;
   const std::string old = collection.folder + ".old-" + random_word();
   const bool replaced = ::rename(collection.folder.c_str(), old.c_str()) == 0;

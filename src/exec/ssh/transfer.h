@@ -13,6 +13,7 @@
 
 #include "base/result.h"
 #include "exec/ssh/ssh_command.h"
+#include "exec/ssh/transfer_board.h"
 
 namespace tutti {
 
@@ -22,6 +23,8 @@ struct Staging {
   std::string root;    // of the agent, there
   std::string digest;  // of the snapshot
   std::string home;    // of the daemon, here
+  NodeId node;
+  JobId job;  // that wants it first
 };
 
 // Files that come back: into `folder`, complete or not at all.
@@ -31,10 +34,12 @@ struct Collection {
   std::vector<std::string> paths;  // of it
   std::string folder;              // here
   bool rsync = false;              // whether the host has it and its logins are silent
+  NodeId node;
+  JobId job;
 };
 
-// Copies files to and from hosts with tar or rsync, through sessions of connections that are there.
-// A few threads of its own; results are told on them. Its end stops what is under way.
+// Copies files to hosts and from them as tar streams, through sessions of connections that are
+// there. A few threads of its own; results are told on them. Its end stops what is under way.
 class Transfers {
  public:
   using Done = std::function<void(Result<void>)>;
@@ -46,17 +51,32 @@ class Transfers {
 
   void stage(Staging staging, Done done);
   void collect(Collection collection, Done done);
+  // One more job waits for files that are being staged.
+  void join(NodeId node, const std::string& digest, JobId job) { board_.join(node, digest, job); }
+  // What is being copied; from any thread.
+  std::vector<NodeTransfer> under_way(NodeId node) const { return board_.of(node); }
 
  private:
-  void push(std::function<void()> work);
-  void run();
-  Result<void> stage_now(const Staging& staging);
-  Result<void> collect_now(const Collection& collection);
-  // Runs programs with each one's output going to the next one's input.
-  Result<void> pipeline(const std::vector<std::vector<std::string>>& programs);
+  using Words = std::vector<std::string>;
+  using Work = std::function<Result<void>(TransferMeter&)>;
+  // Carries bytes from one program's output to another's input; -1: there is no such program.
+  using Relay = std::function<Result<void>(int from, int to)>;
 
-  std::mutex staging_;  // held while a folder is made from a snapshot
-  std::mutex mutex_;    // guards what follows
+  void push(TransferLabel label, Work work, Done done);
+  void run();
+  Result<void> stage_now(const Staging& staging, TransferMeter& meter);
+  Result<void> collect_now(const Collection& collection, TransferMeter& meter);
+  Result<void> collect_stream(const Collection& collection, const std::string& partial,
+                              TransferMeter& meter);
+  Result<void> collect_rest(const Collection& collection, const std::string& partial);
+  // Runs the two programs, of which one may be empty, with the relay between them.
+  Result<void> pipeline(const Words& source, const Relay& relay, const Words& sink);
+  Result<void> start(const Words& program, int in, int out, int errors, std::vector<pid_t>& pids);
+  // How the first that failed did so.
+  Result<void> wait(const std::vector<pid_t>& pids, const std::string& name, int errors);
+
+  TransferBoard board_;
+  std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
   std::deque<std::function<void()>> wanted_;
   std::set<pid_t> children_;

@@ -1,0 +1,205 @@
+#include "exec/ssh/snapshot_tar.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <ctime>
+
+namespace tutti {
+namespace {
+
+constexpr std::size_t kBlock = 512;
+// Small entries are written together.
+constexpr std::size_t kBuffer = std::size_t{64} << 10;
+
+// Where the fields of a header are.
+struct Field {
+  std::size_t at;
+  std::size_t size;
+};
+constexpr Field kName{0, 100};
+constexpr Field kMode{100, 8};
+constexpr Field kOwner{108, 8};
+constexpr Field kGroup{116, 8};
+constexpr Field kSize{124, 12};
+constexpr Field kModified{136, 12};
+constexpr Field kChecksum{148, 8};
+constexpr std::size_t kType = 156;
+constexpr Field kTarget{157, 100};
+constexpr Field kMagic{257, 8};
+constexpr std::string_view kGnuMagic{"ustar  \0", 8};
+// The name of the entries whose content is the name or the target of the entry that follows.
+constexpr std::string_view kLongName = "././@LongLink";
+
+void put(std::string& header, Field field, std::string_view text) {
+  header.replace(field.at, std::min(field.size, text.size()), text.substr(0, field.size));
+}
+
+// In octal digits with a NUL behind; what does not fit as bytes, the highest first, after 0x80.
+void put_number(std::string& header, Field field, std::uint64_t number) {
+  const std::size_t digits = field.size - 1;
+  const bool fits = number >> (3 * digits) == 0;
+  const unsigned bits = fits ? 3 : 8;
+  for (std::size_t i = fits ? digits : field.size; i > 0; --i) {
+    const std::uint64_t digit = number & ((1u << bits) - 1);
+    header[field.at + i - 1] = static_cast<char>(fits ? '0' + digit : digit);
+    number >>= bits;
+  }
+  if (!fits) header[field.at] = static_cast<char>(0x80);
+}
+
+void put_checksum(std::string& header) {
+  put(header, kChecksum, "        ");
+  std::uint64_t sum = 0;
+  for (const char c : header) sum += static_cast<unsigned char>(c);
+  // One digit less than would fit: that is how it has always been written.
+  put_number(header, {kChecksum.at, kChecksum.size - 1}, sum);
+}
+
+// One entry's header: what is the same for all of them and what is told of it.
+struct TarEntry {
+  char type = '0';
+  std::string_view path;
+  std::uint32_t mode = 0;
+  std::int64_t size = 0;
+  std::string_view target = {};
+};
+
+// The stream while it is written.
+class TarWriter {
+ public:
+  explicit TarWriter(int fd) : fd_(fd) {}
+
+  // The content follows with add(), exactly `size` bytes of it, and then pad().
+  Result<void> begin(const TarEntry& entry) {
+    if (entry.target.size() > kTarget.size) append_long('K', entry.target);
+    if (entry.path.size() > kName.size) append_long('L', entry.path);
+    append_header(entry);
+    return buffer_.size() < kBuffer ? Result<void>() : flush();
+  }
+  Result<void> add(std::string_view content) {
+    written_ += content.size();
+    if (buffer_.size() + content.size() < kBuffer) {
+      buffer_ += content;
+      return {};
+    }
+    if (Result<void> flushed = flush(); !flushed) return flushed;
+    return write_all(content);
+  }
+  void pad() { append_padding(written_); }
+  Result<void> finish() {
+    buffer_.append(2 * kBlock, '\0');
+    return flush();
+  }
+
+ private:
+  void append_header(const TarEntry& entry) {
+    std::string header(kBlock, '\0');
+    put(header, kName, entry.path);
+    put_number(header, kMode, entry.mode);
+    put_number(header, kOwner, 0);
+    put_number(header, kGroup, 0);
+    put_number(header, kSize, static_cast<std::uint64_t>(entry.size));
+    put_number(header, kModified, static_cast<std::uint64_t>(now_));
+    header[kType] = entry.type;
+    put(header, kTarget, entry.target);
+    put(header, kMagic, kGnuMagic);
+    put_checksum(header);
+    buffer_ += header;
+    written_ = 0;
+  }
+  void append_long(char type, std::string_view text) {
+    const std::size_t size = text.size() + 1;
+    append_header({type, kLongName, 0644, static_cast<std::int64_t>(size)});
+    buffer_ += text;
+    buffer_ += '\0';
+    append_padding(size);
+  }
+  void append_padding(std::uint64_t size) {
+    buffer_.append((kBlock - size % kBlock) % kBlock, '\0');
+  }
+  Result<void> flush() {
+    Result<void> written = write_all(buffer_);
+    buffer_.clear();
+    return written;
+  }
+  Result<void> write_all(std::string_view bytes) {
+    while (!bytes.empty()) {
+      const ssize_t n = ::write(fd_, bytes.data(), bytes.size());
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0 && errno == EPIPE)
+        return Error{ErrorCode::kUnavailable, "the other end has closed the stream of files"};
+      if (n < 0) return io_error("cannot write the stream of files", errno);
+      bytes.remove_prefix(static_cast<std::size_t>(n));
+    }
+    return {};
+  }
+
+  int fd_;
+  std::string buffer_;
+  std::uint64_t written_ = 0;  // of the entry's content
+  const std::time_t now_ = std::time(nullptr);
+};
+
+Result<void> add_file(TarWriter& tar, const SnapshotFolder& snapshots, const SnapshotEntry& entry,
+                      TransferMeter& meter) {
+  const Result<std::int64_t> size = snapshots.blob_size(entry.sha256);
+  if (!size) return size.error();
+  Result<void> added = tar.begin({'0', entry.path, entry.mode & 0777, *size});
+  if (!added) return added;
+  // More than was announced does not fit. It is damage, of which read_blob tells in the end.
+  std::int64_t left = *size;
+  added = snapshots.read_blob(entry.sha256, [&](std::string_view bytes) {
+    const auto all = static_cast<std::int64_t>(bytes.size());
+    const auto fits = static_cast<std::size_t>(std::clamp(left, std::int64_t{0}, all));
+    left -= all;
+    meter.done += all;
+    return tar.add(bytes.substr(0, fits));
+  });
+  if (!added) return added;
+  if (left != 0)
+    return Error{ErrorCode::kUnavailable, "a file of the snapshot was replaced while it was read"};
+  tar.pad();
+  return {};
+}
+
+Result<void> add_entry(TarWriter& tar, const SnapshotFolder& snapshots, const SnapshotEntry& entry,
+                       TransferMeter& meter) {
+  if (!entry.link_target.empty()) return tar.begin({'2', entry.path, 0777, 0, entry.link_target});
+  if (!entry.sha256.empty()) return add_file(tar, snapshots, entry, meter);
+  // Its owner can always fill and remove it.
+  const std::string folder = entry.path + "/";
+  return tar.begin({'5', folder, (entry.mode & 0777) | 0700, 0});
+}
+
+// What cannot be read is told when its turn comes.
+std::int64_t size_of(const SnapshotFolder& snapshots, const SnapshotManifest& manifest) {
+  std::int64_t bytes = 0;
+  for (const SnapshotEntry& entry : manifest) {
+    if (entry.sha256.empty()) continue;
+    if (const auto size = snapshots.blob_size(entry.sha256)) bytes += *size;
+  }
+  return bytes;
+}
+
+}  // namespace
+
+Result<void> write_snapshot_tar(const SnapshotFolder& snapshots, const std::string& digest,
+                                const std::string& end_mark, int fd, TransferMeter& meter) {
+  const Result<SnapshotManifest> manifest = snapshots.load(digest);
+  if (!manifest) return manifest.error();
+  meter.total = size_of(snapshots, *manifest);
+  TarWriter tar(fd);
+  // Links last, so that nothing is ever written through one.
+  for (const bool links : {false, true}) {
+    for (const SnapshotEntry& entry : *manifest) {
+      if (entry.link_target.empty() == links) continue;
+      if (Result<void> added = add_entry(tar, snapshots, entry, meter); !added) return added;
+    }
+  }
+  if (Result<void> marked = tar.begin({'0', end_mark, 0600, 0}); !marked) return marked;
+  return tar.finish();
+}
+
+}  // namespace tutti
