@@ -183,6 +183,8 @@ json::object task_to_json(const TaskRow& row, const TaskPlace& place, const Node
   json::array devices;
   for (const DeviceGrant& one : row.devices) devices.emplace_back(std::to_string(one.id.value));
   out["devices"] = std::move(devices);
+  out["group"] = text_or_null(place.group);
+  out["ports"] = json::array(row.ports.begin(), row.ports.end());
   json::array gpus;
   for (const DeviceGrant& one : row.devices)
     gpus.push_back({{"index", one.id.value}, {"granted_mib", one.memory.value}});

@@ -23,6 +23,7 @@ struct TaskPlace {
   std::int64_t label = 0;
   std::optional<std::uint32_t> line;  // of a batch
   std::string command;
+  std::string group;        // of a rank: the name of its workers
   std::string stdout_path;  // empty: it has not run yet
   std::string stderr_path;
 };

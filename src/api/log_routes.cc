@@ -10,7 +10,7 @@ namespace tutti {
 namespace {
 
 constexpr std::uint64_t kMostTail = 1'000'000'000;
-constexpr std::size_t kMostFollowed = 100;
+constexpr std::size_t kMostFollowed = 1000;
 
 // The task that a request for output means: the one named, or the only one.
 Result<std::uint32_t> wanted_task(const Target& target, const JobSummary& summary) {

@@ -6,6 +6,7 @@
 #include "api/event_hub.h"
 #include "api/log_file.h"
 #include "api/states.h"
+#include "core/spec/command_line.h"
 
 namespace tutti {
 namespace {
@@ -63,6 +64,11 @@ Result<TaskPlace> place_of(const Services& services, const JobView& job, const T
     auto line = lines.line(index);
     if (!line) return line.error();
     place.command = std::move(*line);
+  }
+  if (!job.spec.gang.workers.empty()) {
+    const WorkerGroup& workers = job.spec.gang.workers[group_of_rank(job.spec.gang, index)];
+    place.group = workers.name;
+    if (!workers.command.empty()) place.command = command_text(workers.command);
   }
   if (row.attempts > 0) {
     const AttemptId attempt{row.task, row.attempts};

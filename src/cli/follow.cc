@@ -8,6 +8,7 @@
 #include <map>
 
 #include "cli/interrupt.h"
+#include "cli/output/rank_lines.h"
 #include "cli/output/text.h"
 #include "cli/output/transfers.h"
 #include "core/spec/quantity.h"
@@ -48,7 +49,8 @@ class Shown {
 
 class Follower : public StreamListener {
  public:
-  Follower(Session& session, const FollowOptions& options) : session_(session), options_(options) {}
+  Follower(Session& session, const FollowOptions& options)
+      : session_(session), options_(options), rank_lines_(session.screen(), options.ranks) {}
 
   Result<Followed> run() {
     for (int tries = 0; tries < kReconnects; ++tries) {
@@ -121,6 +123,9 @@ class Follower : public StreamListener {
     };
     if (options_.logs) add("logs", 1);
     if (options_.task) add("task", *options_.task);
+    for (std::uint64_t rank = 0; rank < options_.ranks; ++rank)
+      text += rank == 0 ? std::string(1, next) + "task=0" : "," + std::to_string(rank);
+    if (options_.ranks > 0) next = '&';
     if (options_.tail) add("tail", *options_.tail);
     return text;
   }
@@ -139,6 +144,10 @@ class Follower : public StreamListener {
     const std::string_view fresh = shown_.fresh(log, *text);
     if (fresh.empty()) return;
     hide_copies();
+    if (options_.ranks > 0) {
+      rank_lines_.add(integer_at(value, "task").value_or(0), stream == "stderr", fresh);
+      return;
+    }
     mid_line_ = !fresh.ends_with('\n');
     if (stream == "stderr") {
       session_.screen().err(fresh);
@@ -210,6 +219,7 @@ class Follower : public StreamListener {
 
   Session& session_;
   const FollowOptions& options_;
+  RankLines rank_lines_;
   Interrupt interrupt_;
   std::string copies_;     // the line that shows what is copied
   bool elsewhere_ = true;  // there are machines to copy to

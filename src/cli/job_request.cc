@@ -367,6 +367,17 @@ Result<std::string> read_text(const std::string& path, std::size_t most) {
   }
 }
 
+std::uint64_t ranks_in(const json::value& job) {
+  std::uint64_t ranks = 0;
+  const json::value* workers = job.as_object().if_contains("workers");
+  if (workers == nullptr) return ranks;
+  for (const json::value& group : workers->as_array()) {
+    const json::value* count = group.as_object().if_contains("count");
+    ranks += count != nullptr ? count->to_number<std::uint64_t>() : 1;
+  }
+  return ranks;
+}
+
 std::string digest_file() {
   const auto home = home_folder();
   return home ? *home + "/digests" : "";

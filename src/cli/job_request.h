@@ -33,6 +33,9 @@ Result<JobRequests> batch_of(Session& session, const Arguments& arguments,
 // daemon, so it stands apart from the checking above.
 Result<void> add_snapshots(Session& session, JobRequests& requests);
 
+// How many ranks a job as POST /v1/jobs takes it has, if it is a gang; otherwise zero.
+std::uint64_t ranks_in(const boost::json::value& job);
+
 // Where the digests of files in snapshots are remembered; empty: nowhere.
 std::string digest_file();
 

@@ -78,6 +78,12 @@ TaskView task_view(const json::value& value) {
   task.attempt = number_at(value, "attempt");
   task.node = text_at(value, "node");
   task.devices = texts_at(value, "devices");
+  task.group = text_at(value, "group");
+  if (const auto* ports = array_at(value, "ports")) {
+    for (const auto& port : *ports) {
+      if (port.is_int64()) task.ports.push_back(port.as_int64());
+    }
+  }
   task.pid = number_at(value, "pid");
   task.started_at = time_at(value, "started_at");
   task.finished_at = time_at(value, "finished_at");

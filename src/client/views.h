@@ -77,6 +77,8 @@ struct TaskView {
   std::int64_t attempt = 0;
   std::string node;
   std::vector<std::string> devices;
+  std::string group;  // of a rank: the name of its workers
+  std::vector<std::int64_t> ports;
   std::int64_t pid = 0;
   TimePoint started_at;
   TimePoint finished_at;

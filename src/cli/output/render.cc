@@ -153,6 +153,39 @@ std::string render_tasks(const std::vector<TaskView>& tasks, const Screen& scree
   return table.render(screen);
 }
 
+std::string render_ranks(const std::vector<TaskView>& ranks, const Screen& screen, TimePoint now) {
+  using Align = Table::Align;
+  Table table({{"RANK", Align::kRight},
+               {"GROUP"},
+               {"STATE"},
+               {"RESULT"},
+               {"TRIES", Align::kRight},
+               {"NODE"},
+               {"GPUS"},
+               {"PORTS"},
+               {"TIME", Align::kRight},
+               {"NOTE"}});
+  for (const TaskView& rank : ranks) {
+    std::string gpus;
+    for (const std::string& device : rank.devices) gpus += (gpus.empty() ? "" : ",") + device;
+    std::string ports;
+    for (const std::int64_t port : rank.ports)
+      ports += (ports.empty() ? "" : ",") + std::to_string(port);
+    const std::string result = result_text(rank);
+    table.add({std::to_string(rank.label),
+               printable(rank.group),
+               {rank.state, style_of_state(rank.state)},
+               result.empty() ? "-" : result,
+               std::to_string(rank.attempt),
+               rank.node.empty() ? "-" : printable(rank.node),
+               gpus.empty() ? "-" : gpus,
+               ports.empty() ? "-" : ports,
+               elapsed(rank.started_at, rank.finished_at, now),
+               printable(rank.message)});
+  }
+  return table.render(screen);
+}
+
 std::string render_task(std::uint64_t job, const TaskView& task, const Screen& screen,
                         TimePoint now) {
   const std::string head = screen.styled(Style::kBold, fmt::format("Task {}.{}", job, task.label)) +

@@ -6,6 +6,7 @@
 #include "cli/follow.h"
 #include "cli/follow_batch.h"
 #include "cli/job_options.h"
+#include "cli/output/rank_lines.h"
 #include "cli/select.h"
 #include "cli/session.h"
 #include "cli/verbs/verbs.h"
@@ -22,7 +23,12 @@ constexpr Option kOptions[] = {
     {"task", 0, Kind::kValue, "N", "of this task; the same as JOB.N", {}},
     {"rank", 0, Kind::kValue, "N", "the same as --task", {}},
     {"attempt", 0, Kind::kValue, "N", "of this attempt (default: the last)", {}},
-    {"all", 'a', Kind::kFlag, {}, "of all tasks, one after the other", {}},
+    {"all",
+     'a',
+     Kind::kFlag,
+     {},
+     "of all tasks, one after the other; of ranks with their number",
+     {}},
     kHelpOption,
 };
 constexpr OptionGroup kGroups[] = {{"Options", kOptions}};
@@ -36,6 +42,7 @@ struct Wish {
   std::optional<std::int64_t> task;
   std::optional<std::int64_t> tail;
   std::optional<std::int64_t> attempt;
+  std::uint64_t ranks = 0;  // of a gang of which no rank was named
   bool out = true;
   bool err = true;
 };
@@ -73,13 +80,16 @@ Result<Wish> wish_of(Session& session, const Arguments& arguments) {
   return wish;
 }
 
-Result<void> copy_stream(Session& session, const Wish& wish, std::string_view stream) {
+Result<void> copy_stream(Session& session, const Wish& wish, std::string_view stream,
+                         RankLines* lines) {
   std::string target = fmt::format("/v1/jobs/{}/logs?stream={}", wish.job, stream);
   if (wish.task) target += fmt::format("&task={}", *wish.task);
   if (wish.attempt) target += fmt::format("&attempt={}", *wish.attempt);
   if (wish.tail) target += fmt::format("&tail={}", *wish.tail);
   return session.client().download(target, [&](std::string_view bytes) -> Result<void> {
-    if (stream == "stderr") {
+    if (lines != nullptr) {
+      lines->add(*wish.task, stream == "stderr", bytes);
+    } else if (stream == "stderr") {
       session.screen().err(bytes);
     } else {
       session.screen().out(bytes);
@@ -88,11 +98,11 @@ Result<void> copy_stream(Session& session, const Wish& wish, std::string_view st
   });
 }
 
-Result<void> copy(Session& session, const Wish& wish) {
+Result<void> copy(Session& session, const Wish& wish, RankLines* lines = nullptr) {
   if (wish.out) {
-    if (auto done = copy_stream(session, wish, "stdout"); !done) return done;
+    if (auto done = copy_stream(session, wish, "stdout", lines); !done) return done;
   }
-  return wish.err ? copy_stream(session, wish, "stderr") : Result<void>();
+  return wish.err ? copy_stream(session, wish, "stderr", lines) : Result<void>();
 }
 
 int copy_all(Session& session, Wish wish) {
@@ -103,8 +113,13 @@ int copy_all(Session& session, Wish wish) {
     if (!answer) return session.fail(answer.error());
     for (const TaskView& task : task_views(*answer)) {
       if (task.attempt == 0) continue;
-      session.screen().out(fmt::format("==> {}.{} <==\n", wish.job, task.label));
       wish.task = task.label;
+      if (wish.ranks > 0) {
+        RankLines lines(session.screen(), wish.ranks);
+        if (auto done = copy(session, wish, &lines); !done) return session.fail(done.error());
+        continue;
+      }
+      session.screen().out(fmt::format("==> {}.{} <==\n", wish.job, task.label));
       if (auto done = copy(session, wish); !done) return session.fail(done.error());
     }
     const auto next = integer_at(*answer, "next_from");
@@ -118,6 +133,7 @@ int follow_logs(Session& session, const Wish& wish) {
   options.job = wish.job;
   options.logs = true;
   options.task = wish.task;
+  options.ranks = wish.ranks;
   options.tail = wish.tail;
   options.one_stream = wish.out != wish.err;
   options.stream = wish.out ? "stdout" : "stderr";
@@ -138,11 +154,13 @@ int run(Session& session, const Arguments& arguments) {
     auto answer = session.client().request("GET", fmt::format("/v1/jobs/{}", wish->job), {});
     if (!answer) return session.fail(answer.error());
     tasks = job_view(*answer).tasks;
+    wish->ranks = job_view(*answer).shape == "gang" ? tasks : 0;
   }
   if (arguments.has("follow")) {
     if (wish->attempt)
       return session.usage_error("--follow shows the running attempt, not --attempt");
-    return tasks > 1 ? follow_batch(session, wish->job, false) : follow_logs(session, *wish);
+    return tasks > 1 && wish->ranks == 0 ? follow_batch(session, wish->job, false)
+                                         : follow_logs(session, *wish);
   }
   if (tasks > 1 && arguments.has("all")) return copy_all(session, *wish);
   if (tasks > 1) {
@@ -164,7 +182,8 @@ const Verb kLogsVerb{
     .description =
         "Copies a job's stdout to stdout and its stderr to stderr, byte by byte. "
         "With -f it goes on until the job ends and returns the job's exit code; for "
-        "a job of many tasks, without a task, -f shows their progress.",
+        "a job of many tasks, without a task, -f shows their progress, and for one of many workers "
+        "the output of all, each line with the number of its rank.",
     .usage = "[OPTIONS] JOB[.TASK]",
     .word_choices = "<job>",
     .tail = Tail::kWords,

@@ -59,6 +59,7 @@ int run(Session& session, const Arguments& arguments) {
   if (!submission) return session.fail(submission.error());
   FollowOptions options;
   options.job = submission->ids.front();
+  options.ranks = ranks_in(requests->jobs[0]);
   options.logs = !session.json();
   options.say_why_waiting = !arguments.has("quiet");
   options.cancel_on_interrupt = true;

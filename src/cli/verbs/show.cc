@@ -19,6 +19,7 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::uint32_t kTasksShown = 20;
+constexpr std::uint32_t kRanksShown = 64;
 
 constexpr Option kOptions[] = {
     {"limit", 'n', Kind::kValue, "N", "show at most N tasks (default 20, at most 1000)", {}},
@@ -48,6 +49,13 @@ Result<json::array> fetch_tasks(Client& client, std::uint64_t job, std::size_t m
     for (json::value& task : tasks_in(*answer)) tasks.push_back(std::move(task));
   }
   return tasks;
+}
+
+// The ranks of a gang, in their order.
+Result<json::array> fetch_ranks(Client& client, std::uint64_t job, std::size_t most) {
+  auto answer = client.request("GET", fmt::format("/v1/jobs/{}/tasks?limit={}", job, most), {});
+  if (!answer) return answer.error();
+  return tasks_in(*answer);
 }
 
 int show_task(Session& session, const ChosenJob& chosen) {
@@ -80,7 +88,10 @@ void print_tasks(Session& session, const JobView& job, const json::array& tasks)
     }
     return;
   }
-  session.screen().out("\n" + render_tasks(views, session.screen(), session.now()));
+  const std::string table = job.shape == "gang"
+                                ? render_ranks(views, session.screen(), session.now())
+                                : render_tasks(views, session.screen(), session.now());
+  session.screen().out("\n" + table);
   if (job.tasks > views.size()) {
     session.screen().out(
         fmt::format("... and {} more, see --limit\n", grouped(job.tasks - views.size())));
@@ -100,7 +111,11 @@ int run(Session& session, const Arguments& arguments) {
   auto job = session.client().request(
       "GET", fmt::format("/v1/jobs/{}{}", chosen->id, arguments.has("env") ? "?env=1" : ""), {});
   if (!job) return session.fail(job.error());
-  auto tasks = fetch_tasks(session.client(), chosen->id, most);
+  const JobView view = job_view(*job);
+  const bool gang = view.shape == "gang";
+  if (gang && !arguments.has("limit")) most = kRanksShown;
+  auto tasks = gang ? fetch_ranks(session.client(), chosen->id, most)
+                    : fetch_tasks(session.client(), chosen->id, most);
   if (!tasks) return session.fail(tasks.error());
   if (session.json()) {
     // "tasks" is the number of them, in every answer about a job.
@@ -108,7 +123,6 @@ int run(Session& session, const Arguments& arguments) {
     print_json(session.screen(), *job);
     return kExitOk;
   }
-  const JobView view = job_view(*job);
   session.screen().out(render_job(view, session.screen(), session.now()));
   print_tasks(session, view, *tasks);
   return kExitOk;
@@ -116,19 +130,20 @@ int run(Session& session, const Arguments& arguments) {
 
 }  // namespace
 
-const Verb kShowVerb{.name = "show",
-                     .aliases = kNoAliases,
-                     .summary = "show one job or task in full",
-                     .description =
-                         "Shows what a job is, how it stands and how it ended, and its tasks: the "
-                         "failed ones first, then running, queued and the rest.",
-                     .usage = "[OPTIONS] JOB[.TASK]",
-                     .word_choices = "<job>",
-                     .tail = Tail::kWords,
-                     .least_words = 1,
-                     .most_words = 1,
-                     .groups = kGroups,
-                     .examples = kExamples,
-                     .run = run};
+const Verb kShowVerb{
+    .name = "show",
+    .aliases = kNoAliases,
+    .summary = "show one job or task in full",
+    .description =
+        "Shows what a job is, how it stands and how it ended, and its tasks: the "
+        "failed ones first, then running, queued and the rest; of a gang its ranks in order.",
+    .usage = "[OPTIONS] JOB[.TASK]",
+    .word_choices = "<job>",
+    .tail = Tail::kWords,
+    .least_words = 1,
+    .most_words = 1,
+    .groups = kGroups,
+    .examples = kExamples,
+    .run = run};
 
 }  // namespace tutti

@@ -76,9 +76,10 @@ void print_ids(Session& session, const Arguments& arguments, const json::array& 
   }
 }
 
-int follow_submitted(Session& session, std::uint64_t id) {
+int follow_submitted(Session& session, std::uint64_t id, const json::value& job) {
   FollowOptions options;
   options.job = id;
+  options.ranks = ranks_in(job);
   options.logs = true;
   options.say_why_waiting = true;
   auto followed = follow(session, options);
@@ -104,8 +105,8 @@ int run(Session& session, const Arguments& arguments) {
   print_ids(session, arguments, requests->jobs, *submission);
   if (!arguments.has("follow")) return kExitOk;
   int status = kExitOk;
-  for (const std::uint64_t id : submission->ids) {
-    const int one = follow_submitted(session, id);
+  for (std::size_t i = 0; i < submission->ids.size(); ++i) {
+    const int one = follow_submitted(session, submission->ids[i], requests->jobs[i]);
     if (status == kExitOk) status = one;
   }
   return status;
