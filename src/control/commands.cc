@@ -275,9 +275,7 @@ Result<Changed> Controller::accept_retry(const Selection& selection) {
     if (!spec) return spec.error();
     const Result<std::vector<TaskRow>> tasks = store_.load_tasks(selection.job);
     if (!tasks) return tasks.error();
-    JobFacts facts = facts_of(selection.job, *spec);
-    facts.after.clear();  // a retry is wanted now, whatever it waited for then
-    ledger_.restore_job(*row, facts, *tasks);
+    ledger_.restore_job(*row, facts_of(selection.job, *spec), *tasks);
   }
   const Job& job = *ledger_.find_job(selection.job);
   if (const Result<void> known = check_tasks(job, selection); !known) {

@@ -49,8 +49,13 @@ void Ledger::on(const CancelRequested& body, TimePoint at, Changes& changes) {
 void Ledger::on(const RetryRequested& body, TimePoint /*at*/, Changes& changes) {
   Job& job = job_at(body.job);
   changes.jobs.insert(job.id);
-  // A retry of a whole job is wanted now, whatever it waited for then.
-  if (job.finished_at) job.after.clear();
+  // What ended meanwhile was waited for; so was everything, if the job has begun before.
+  const bool begun = std::any_of(job.slots.begin(), job.slots.end(),
+                                 [](const TaskSlot& slot) { return slot.attempts > 0; });
+  std::erase_if(job.after, [&](const Dependency& dependency) {
+    const auto other = jobs_.find(dependency.job);
+    return begun || other == jobs_.end() || other->second.finished_at;
+  });
   job.finished_at = TimePoint();
   job.exit_status = 0;
   if (!ranks_of(job).empty()) {
