@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <optional>
 
+#include "core/spec/gpu_type.h"
 #include "core/spec/text.h"
 #include "telemetry/driver_text.h"
-#include "core/spec/gpu_type.h"
 #include "telemetry/process_shares.h"
 
 namespace tutti {

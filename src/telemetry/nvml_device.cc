@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "telemetry/driver_text.h"
 #include "core/spec/gpu_type.h"
+#include "telemetry/driver_text.h"
 #include "telemetry/process_shares.h"
 
 namespace tutti {

@@ -6,10 +6,10 @@
 #include <cstdio>
 #include <optional>
 
+#include "core/spec/gpu_type.h"
 #include "core/spec/text.h"
 #include "telemetry/driver_text.h"
 #include "telemetry/flat_json.h"
-#include "core/spec/gpu_type.h"
 #include "telemetry/process_shares.h"
 
 namespace tutti {

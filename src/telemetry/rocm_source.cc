@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 
-#include "telemetry/driver_text.h"
 #include "core/spec/gpu_type.h"
+#include "telemetry/driver_text.h"
 #include "telemetry/process_shares.h"
 #include "telemetry/rocm_smi_text.h"
 
