@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "base/result.h"
@@ -8,6 +9,7 @@
 
 namespace tutti {
 
+inline constexpr std::size_t kMaxNameBytes = 255;
 inline constexpr std::uint32_t kMaxRetries = 1000;
 // Of one gang: every rank is told of all others.
 inline constexpr std::uint32_t kMaxRanks = 10'000;
@@ -24,7 +26,8 @@ inline constexpr std::uint32_t kMaxPorts = 1000;
 //   VAR=value and wrappers (env, nice, nohup, time, …) with their options are passed over; after an
 //   interpreter (python, bash, torchrun, …) its script or -m module counts: `python train.py` is of
 //   kind train.py, `nice python3 -m pkg.train` of kind pkg.train, `python -c …` of kind python.
-// Derived names have '_' for control characters and bytes that are not UTF-8, and are cut at 255.
+// Derived names have '_' for control characters and bytes that are not UTF-8, and are cut at
+// kMaxNameBytes.
 void fill_defaults(JobSpec& spec);
 
 // Completes what follows from the workers of a job, if it has any: a gang of as many tasks as there
