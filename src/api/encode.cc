@@ -10,10 +10,6 @@ namespace {
 
 namespace json = boost::json;
 
-json::value text_or_null(const std::string& text) {
-  return text.empty() ? json::value() : text_to_json(text);
-}
-
 json::value cores(MilliCpu cpus) {
   if (cpus.value % 1000 == 0) return cpus.value / 1000;
   return static_cast<double>(cpus.value) / 1000;

@@ -12,10 +12,6 @@ namespace {
 
 namespace json = boost::json;
 
-json::value text_or_null(const std::string& text) {
-  return text.empty() ? json::value() : text_to_json(text);
-}
-
 json::object holder_to_json(const DeviceHolder& holder, const DeviceGrant& grant,
                             const DeviceReading* reading) {
   json::object out;

@@ -65,6 +65,9 @@ struct Target {
 };
 Result<Target> parse_target(std::string_view text);
 
+// How many jobs or tasks one answer lists at most.
+inline constexpr std::uint64_t kMostListed = 1000;
+
 // Parameters in the forms that routes take. Nothing when absent; errors name the parameter.
 Result<std::optional<std::uint64_t>> query_number(const Target& target, std::string_view name,
                                                   std::uint64_t least, std::uint64_t most);

@@ -17,8 +17,6 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::uint64_t kMostListed = 1000;
-
 // What a submission that does not come from the command line leaves out: without a work directory
 // and a PATH hardly any command runs.
 void fill_from_peer(JobSpec& spec, const Peer& peer) {

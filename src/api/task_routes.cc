@@ -12,7 +12,6 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::uint64_t kMostListed = 1000;
 // A page ends early when its commands are so long that an answer would not be bounded.
 constexpr std::size_t kMostCommandBytes = 4 << 20;
 

@@ -83,7 +83,7 @@ FreeMachine free_of(const NodeView& node) {
 }
 
 // Why a node cannot be used now; empty: it can.
-std::string trouble_of(const json::value* node) {
+std::string why_unusable(const json::value* node) {
   if (node == nullptr) return "was removed";
   const NodeView view = node_view(*node);
   if (view.state != "up") return view.reason.empty() ? "is " + view.state : view.reason;
@@ -121,7 +121,7 @@ Result<std::vector<PoolMachine>> gather_machines(Session& session,
     const auto entry = known->find(machine.address);
     if (entry == known->end() || !seen.insert(machine.address).second) continue;
     const json::value* node = find_node(*nodes, entry->second);
-    if (const std::string why = trouble_of(node); !why.empty()) {
+    if (const std::string why = why_unusable(node); !why.empty()) {
       say_unusable(session, machine.given, why);
       continue;
     }

@@ -32,6 +32,11 @@ struct GpuReading {
   std::vector<GpuProcess> processes;
 };
 
+// How long a driver that failed is left alone before it is started again, in microseconds.
+inline constexpr std::int64_t kRestartEvery = 5000000;
+// More than any machine has; a driver's count above it is garbage.
+inline constexpr std::uint32_t kMostDevices = 256;
+
 // Something that can tell which GPUs there are and what they do: a driver's library, or the text of
 // a vendor's tool. Used by one thread.
 class GpuSource {

@@ -5,11 +5,8 @@
 namespace tutti {
 namespace {
 
-constexpr std::int64_t kRestartEvery = 5000000;
 // Slices come and go without a change in the number of GPUs.
 constexpr std::int64_t kListEvery = 30000000;
-// More than any machine has; a count above it is garbage.
-constexpr unsigned kMostDevices = 256;
 constexpr unsigned kMostSlices = 64;
 // While a GPU is lost the list is always in doubt; making it is slow.
 constexpr std::int64_t kListPause = 1000000;

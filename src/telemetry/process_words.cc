@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kShownCommand = 120;
 // Environments may be large; this is more than the kernel's usual limit.
-constexpr std::size_t kMostBytes = std::size_t{4} << 20;
+constexpr std::size_t kMostEnvironmentBytes = std::size_t{4} << 20;
 
 std::string user_name(uid_t uid) {
   std::array<char, 4096> room{};
@@ -30,7 +30,7 @@ std::string user_name(uid_t uid) {
 }  // namespace
 
 std::string process_environment(std::int64_t pid) {
-  return read_proc(pid, "environ", kMostBytes);
+  return read_proc(pid, "environ", kMostEnvironmentBytes);
 }
 
 bool has_variables(std::string_view environment, const std::vector<std::string>& variables) {

@@ -49,7 +49,7 @@ std::uint64_t hex_number(std::string_view text) {
 }
 
 // "0000:81:00.0" with the domain in eight digits, as other sources write it.
-std::string bus_text(std::string_view text) {
+std::string long_bus_text(std::string_view text) {
   std::string out = printable_text(text);
   std::transform(out.begin(), out.end(), out.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
@@ -90,7 +90,7 @@ Result<RocmSmiCard> parse_card(unsigned index, const FlatObject& fields) {
     const std::string other = printable_text(field(fields, {"Device Name", "GFX Version"}));
     reading.name = "AMD GPU" + (other.empty() ? "" : " " + other);
   }
-  reading.pci_bus = bus_text(field(fields, {"PCI Bus"}));
+  reading.pci_bus = long_bus_text(field(fields, {"PCI Bus"}));
   if (reading.pci_bus.empty()) reading.pci_bus = pci_bus_text(~0U, index, 0, 0);
   reading.uuid = rocm_uuid(hex_number(field(fields, {"Unique ID"})), reading.pci_bus);
   reading.type = type_of_gpu(reading.name, reading.memory);

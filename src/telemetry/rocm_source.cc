@@ -11,10 +11,7 @@
 namespace tutti {
 namespace {
 
-constexpr std::int64_t kRestartEvery = 5000000;
-// More than any machine has; counts above it are garbage.
-constexpr std::uint32_t kMostCards = 256;
-constexpr std::uint32_t kMostProcesses = 1 << 16;
+constexpr std::uint32_t kMostRocmProcesses = 1 << 16;
 
 std::string bus_of(std::uint64_t id) {
   const auto low = static_cast<std::uint32_t>(id);
@@ -80,7 +77,7 @@ Result<std::vector<GpuReading>> RocmSource::read() {
 int RocmSource::refresh() {
   std::uint32_t count = 0;
   if (const int code = library_->count(&count); code != rocm::kSuccess) return code;
-  count = std::min(count, kMostCards);
+  count = std::min(count, kMostDevices);
   if (count == cards_.size()) return rocm::kSuccess;
   cards_.clear();
   for (std::uint32_t index = 0; index < count; ++index) {
@@ -153,7 +150,7 @@ void RocmSource::add_processes(std::vector<GpuReading>& readings) {
   std::uint32_t count = 0;
   if (library_->processes(nullptr, &count) != rocm::kSuccess || count == 0) return;
   // Some may start between the calls.
-  processes_.assign(std::min(count, kMostProcesses) + 16, {});
+  processes_.assign(std::min(count, kMostRocmProcesses) + 16, {});
   count = static_cast<std::uint32_t>(processes_.size());
   const int code = library_->processes(processes_.data(), &count);
   if (code != rocm::kSuccess && code != rocm::kInsufficientSize) return;
@@ -168,7 +165,7 @@ void RocmSource::add_processes(std::vector<GpuReading>& readings) {
 
 // The list of all processes has no memory in it: it is asked for on each of the process's GPUs.
 void RocmSource::add_process(std::uint32_t pid, std::vector<GpuReading>& readings) {
-  std::array<std::uint32_t, kMostCards> indices{};
+  std::array<std::uint32_t, kMostDevices> indices{};
   auto used = static_cast<std::uint32_t>(indices.size());
   if (library_->gpus_of_process(pid, indices.data(), &used) != rocm::kSuccess) return;
   for (std::size_t i = 0; i < std::min<std::size_t>(used, indices.size()); ++i) {

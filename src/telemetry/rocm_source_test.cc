@@ -11,7 +11,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr std::uint64_t kMib = 1 << 20;
+constexpr std::uint64_t kBytesPerMib = 1 << 20;
 
 // Two MI210, the first of which stands later on the bus.
 class RocmOnFake : public testing::Test {
@@ -20,7 +20,7 @@ class RocmOnFake : public testing::Test {
     world_ = static_cast<FakeRocmWorld*>(library_.find("fake_rocm_world"));
     *world_ = {};
     world_->count = 2;
-    world_->total = 65520 * kMib;
+    world_->total = 65520 * kBytesPerMib;
     world_->unique_ids[0] = 0xabc;
     world_->unique_ids[1] = 0xdef0123456789abc;
     world_->pci_ids[0] = (0x43 << 8) | (1 << 3);
@@ -57,15 +57,15 @@ TEST_F(RocmOnFake, gpus_are_found_in_the_order_of_the_bus) {
 }
 
 TEST_F(RocmOnFake, a_process_is_seen_on_each_of_its_gpus) {
-  world_->used[0] = world_->used[1] = 500 * kMib;
+  world_->used[0] = world_->used[1] = 500 * kBytesPerMib;
   world_->busy = 60;
   world_->processes = 2;
   world_->pids[0] = 71;
   world_->gpus_of[0] = 3;
-  world_->vram_of[0] = 300 * kMib;
+  world_->vram_of[0] = 300 * kBytesPerMib;
   world_->pids[1] = 72;
   world_->gpus_of[1] = 1;
-  world_->vram_of[1] = 100 * kMib;
+  world_->vram_of[1] = 100 * kBytesPerMib;
   const auto gpus = read();
   ASSERT_EQ(gpus[0].processes.size(), 1U);  // the second of the driver
   EXPECT_EQ(gpus[0].processes[0].pid, 71);

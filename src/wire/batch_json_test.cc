@@ -15,7 +15,7 @@ std::vector<std::string> lines(std::string_view text, std::string_view pattern =
   return result ? *result : std::vector<std::string>();
 }
 
-std::string error_of(std::string_view text, std::string_view pattern = {}) {
+std::string error_of_batch(std::string_view text, std::string_view pattern = {}) {
   const auto result = lines_from_json(text, pattern);
   return result ? "no error" : result.error().message;
 }
@@ -51,27 +51,27 @@ TEST(BatchJson, braces_of_the_shell_are_left_alone) {
 }
 
 TEST(BatchJson, a_place_inside_quotes_is_refused) {
-  EXPECT_THAT(error_of(R"([{"k":"v"}])", "echo '{k}'"), HasSubstr("outside of quotes"));
-  EXPECT_THAT(error_of(R"([{"k":"v"}])", "echo \"{k}\""), HasSubstr("outside of quotes"));
+  EXPECT_THAT(error_of_batch(R"([{"k":"v"}])", "echo '{k}'"), HasSubstr("outside of quotes"));
+  EXPECT_THAT(error_of_batch(R"([{"k":"v"}])", "echo \"{k}\""), HasSubstr("outside of quotes"));
 }
 
 TEST(BatchJson, a_missing_key_is_named_with_the_nearest_one) {
-  EXPECT_THAT(error_of(R"([{"seed":1},{"seeds":2}])", "x {seed}"),
+  EXPECT_THAT(error_of_batch(R"([{"seed":1},{"seeds":2}])", "x {seed}"),
               testing::AllOf(HasSubstr("element 2"), HasSubstr("did you mean 'seeds'")));
 }
 
 TEST(BatchJson, what_is_no_command_is_refused) {
-  EXPECT_THAT(error_of("[1]"), HasSubstr("element 1"));
-  EXPECT_THAT(error_of("[\"a\", \"  \"]"), HasSubstr("element 2: the command is empty"));
-  EXPECT_THAT(error_of("[[]]"), HasSubstr("no words"));
-  EXPECT_THAT(error_of(R"([{"x":1}])"), HasSubstr("needs a pattern"));
-  EXPECT_THAT(error_of(R"(["a\u0000b"])"), HasSubstr("NUL"));
-  EXPECT_THAT(error_of("\"a\"\n{bad}\n"), HasSubstr("line 2: JSON"));
-  EXPECT_THAT(error_of(" \n"), HasSubstr("no command"));
+  EXPECT_THAT(error_of_batch("[1]"), HasSubstr("element 1"));
+  EXPECT_THAT(error_of_batch("[\"a\", \"  \"]"), HasSubstr("element 2: the command is empty"));
+  EXPECT_THAT(error_of_batch("[[]]"), HasSubstr("no words"));
+  EXPECT_THAT(error_of_batch(R"([{"x":1}])"), HasSubstr("needs a pattern"));
+  EXPECT_THAT(error_of_batch(R"(["a\u0000b"])"), HasSubstr("NUL"));
+  EXPECT_THAT(error_of_batch("\"a\"\n{bad}\n"), HasSubstr("line 2: JSON"));
+  EXPECT_THAT(error_of_batch(" \n"), HasSubstr("no command"));
 }
 
 TEST(BatchJson, a_broken_array_is_reported_at_its_own_byte) {
-  EXPECT_EQ(error_of("[\n\"a\",\n\"b\" x\n]"), "JSON: syntax error at byte 11");
+  EXPECT_EQ(error_of_batch("[\n\"a\",\n\"b\" x\n]"), "JSON: syntax error at byte 11");
 }
 
 TEST(BatchJson, an_empty_array_has_no_lines) {

@@ -23,7 +23,7 @@ JobSpec spec_of(std::string_view text) {
   return spec ? *spec : JobSpec();
 }
 
-std::string error_of(std::string_view text) {
+std::string error_of_job(std::string_view text) {
   const auto value = parse_json(text);
   EXPECT_TRUE(value) << text;
   const auto spec = spec_from_json(*value);
@@ -127,7 +127,7 @@ TEST(JobJson, the_environment_is_left_out_on_request) {
 }
 
 TEST(JobJson, an_unknown_key_is_named_with_the_nearest_one) {
-  EXPECT_EQ(error_of(R"({"command":"c","memm":"1G"})"),
+  EXPECT_EQ(error_of_job(R"({"command":"c","memm":"1G"})"),
             "unknown key 'memm' in a job, did you mean 'mem'?");
 }
 
@@ -173,21 +173,21 @@ TEST(JobJson, wrong_types_and_ranges_name_the_field) {
   for (const auto& [field, value] : cases) {
     const std::string other = field == "command"s ? "" : R"("command":"c",)";
     const std::string text = "{" + other + "\"" + field + "\":" + value + "}";
-    EXPECT_THAT(error_of(text), HasSubstr(field)) << text;
+    EXPECT_THAT(error_of_job(text), HasSubstr(field)) << text;
   }
 }
 
 TEST(JobJson, exactly_one_way_to_say_what_runs) {
-  EXPECT_THAT(error_of("{}"), HasSubstr("exactly one of command, script and lines"));
-  EXPECT_THAT(error_of(R"({"command":"c","lines":["a"]})"), HasSubstr("exactly one"));
-  EXPECT_THAT(error_of(R"({"command":"c","args":["a"]})"), HasSubstr("need a script"));
-  EXPECT_THAT(error_of(R"({"lines":[]})"), HasSubstr("at least one line"));
-  EXPECT_THAT(error_of(R"({"lines":["a"],"array":"1-2"})"), HasSubstr("array"));
-  EXPECT_THAT(error_of(R"({"lines":["a"],"line_numbers":[1,2]})"), HasSubstr("line_numbers"));
-  EXPECT_THAT(error_of(R"({"command":"c","line_numbers":[1]})"), HasSubstr("line_numbers"));
-  EXPECT_THAT(error_of(R"({"command":"c","array":"1-4%2","max_parallel":3})"),
+  EXPECT_THAT(error_of_job("{}"), HasSubstr("exactly one of command, script and lines"));
+  EXPECT_THAT(error_of_job(R"({"command":"c","lines":["a"]})"), HasSubstr("exactly one"));
+  EXPECT_THAT(error_of_job(R"({"command":"c","args":["a"]})"), HasSubstr("need a script"));
+  EXPECT_THAT(error_of_job(R"({"lines":[]})"), HasSubstr("at least one line"));
+  EXPECT_THAT(error_of_job(R"({"lines":["a"],"array":"1-2"})"), HasSubstr("array"));
+  EXPECT_THAT(error_of_job(R"({"lines":["a"],"line_numbers":[1,2]})"), HasSubstr("line_numbers"));
+  EXPECT_THAT(error_of_job(R"({"command":"c","line_numbers":[1]})"), HasSubstr("line_numbers"));
+  EXPECT_THAT(error_of_job(R"({"command":"c","array":"1-4%2","max_parallel":3})"),
               HasSubstr("max_parallel"));
-  EXPECT_THAT(error_of("[]"), HasSubstr("object"));
+  EXPECT_THAT(error_of_job("[]"), HasSubstr("object"));
 }
 
 TEST(JobJson, results_and_the_environment_elsewhere_are_read_and_written) {

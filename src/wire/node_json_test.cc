@@ -9,7 +9,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-std::string error_of(std::string_view body) {
+std::string error_of_node(std::string_view body) {
   const auto node = node_from_json(body);
   EXPECT_FALSE(node) << body;
   return node ? "" : node.error().message;
@@ -31,16 +31,16 @@ TEST(NodeJson, labels_are_sorted_and_there_once) {
 }
 
 TEST(NodeJson, what_is_wrong_is_named) {
-  EXPECT_THAT(error_of("[]"), HasSubstr("a node"));
-  EXPECT_THAT(error_of("{}"), HasSubstr("needs an address"));
-  EXPECT_THAT(error_of(R"({"address":"a","adress":"b"})"), HasSubstr("'address'"));
-  EXPECT_THAT(error_of(R"({"address":"a b"})"), HasSubstr("host has other characters"));
-  EXPECT_THAT(error_of(R"({"address":"a","name":"a|b"})"), HasSubstr("name 'a|b'"));
-  EXPECT_THAT(error_of(R"({"address":"a","labels":["x,y"]})"), HasSubstr("label 'x,y'"));
-  EXPECT_THAT(error_of(R"({"address":"a","key":"id"})"), HasSubstr("absolute"));
-  EXPECT_THAT(error_of(R"({"address":"a","gpus":"A100"})"), HasSubstr("gpus"));
-  EXPECT_THAT(error_of(R"({"address":"a","max_jobs":-1})"), HasSubstr("max_jobs"));
-  EXPECT_THAT(error_of(R"({"address":"a","patience":"0"})"), HasSubstr("from 1s to 30d"));
+  EXPECT_THAT(error_of_node("[]"), HasSubstr("a node"));
+  EXPECT_THAT(error_of_node("{}"), HasSubstr("needs an address"));
+  EXPECT_THAT(error_of_node(R"({"address":"a","adress":"b"})"), HasSubstr("'address'"));
+  EXPECT_THAT(error_of_node(R"({"address":"a b"})"), HasSubstr("host has other characters"));
+  EXPECT_THAT(error_of_node(R"({"address":"a","name":"a|b"})"), HasSubstr("name 'a|b'"));
+  EXPECT_THAT(error_of_node(R"({"address":"a","labels":["x,y"]})"), HasSubstr("label 'x,y'"));
+  EXPECT_THAT(error_of_node(R"({"address":"a","key":"id"})"), HasSubstr("absolute"));
+  EXPECT_THAT(error_of_node(R"({"address":"a","gpus":"A100"})"), HasSubstr("gpus"));
+  EXPECT_THAT(error_of_node(R"({"address":"a","max_jobs":-1})"), HasSubstr("max_jobs"));
+  EXPECT_THAT(error_of_node(R"({"address":"a","patience":"0"})"), HasSubstr("from 1s to 30d"));
 }
 
 TEST(NodeJson, a_limit_is_one_number) {

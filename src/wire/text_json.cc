@@ -31,6 +31,10 @@ json::value text_to_json(std::string_view text) {
   return json::object{{"base64", base64_encode(text)}};
 }
 
+json::value text_or_null(std::string_view text) {
+  return text.empty() ? json::value() : text_to_json(text);
+}
+
 Result<std::string> text_from_json(const json::value& value, std::string_view field) {
   if (const auto* text = value.if_string()) return std::string(*text);
   const auto* object = value.if_object();

@@ -31,6 +31,8 @@ std::size_t whole_characters(std::string_view text);
 
 // A string of any bytes: a JSON string if it is UTF-8, otherwise {"base64": "..."}.
 boost::json::value text_to_json(std::string_view text);
+// The same, and null for no text.
+boost::json::value text_or_null(std::string_view text);
 // The reverse; `field` is what the error calls it.
 Result<std::string> text_from_json(const boost::json::value& value, std::string_view field);
 

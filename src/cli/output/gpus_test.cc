@@ -14,7 +14,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr TimePoint kNow{1'800'000'000'000'000};
+constexpr TimePoint kRenderedAt{1'800'000'000'000'000};
 
 GpuView gpu_of(std::int64_t index, std::string type) {
   GpuView gpu;
@@ -109,13 +109,13 @@ TEST(RenderGpus, a_task_shows_what_it_was_granted_and_what_it_used) {
   task.state = "failed";
   task.devices = {"0", "1"};
   EXPECT_EQ(render_task_gpus(task), "");
-  EXPECT_THAT(render_task(12, task, FakeScreen(), kNow), HasSubstr("  devices    0, 1\n"));
+  EXPECT_THAT(render_task(12, task, FakeScreen(), kRenderedAt), HasSubstr("  devices    0, 1\n"));
   task.gpus = {{0, 9600}, {1, 0}};
   task.gpu_peak_mib = 9000;
   task.gpu_utilization = 0.41;
   task.oom_retries = 2;
   task.ending = "gpu_out_of_memory";
-  const std::string text = render_task(12, task, FakeScreen(), kNow);
+  const std::string text = render_task(12, task, FakeScreen(), kRenderedAt);
   EXPECT_THAT(text, HasSubstr("  GPUs       0 with 9.3G, 1\n"
                               "  GPU use    peak 8.7G, 41% busy\n"
                               "  GPU memory ran out of it before, started again 2 times with more\n"

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "cli/output/block.h"
 #include "cli/output/gpus.h"
@@ -15,10 +14,6 @@ namespace tutti {
 namespace {
 
 using Align = Table::Align;
-
-std::string cpus_text(double cpus) {
-  return format_cpus(MilliCpu(std::llround(cpus * 1000)));
-}
 
 std::string joined(const std::vector<std::string>& words, std::string_view between) {
   std::string out;

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include "cli/output/block.h"
 #include "cli/output/gpus.h"
 #include "cli/output/table.h"
@@ -12,10 +10,6 @@
 
 namespace tutti {
 namespace {
-
-std::string cpus_text(double cpus) {
-  return format_cpus(MilliCpu(std::llround(cpus * 1000)));
-}
 
 // How long something ran or has been running; "-" if it has not started.
 std::string elapsed(TimePoint started, TimePoint finished, TimePoint now) {

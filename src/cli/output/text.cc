@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <cstdint>
 
 #include "core/spec/quantity.h"
@@ -135,6 +136,10 @@ std::string ago(TimePoint time, TimePoint now) {
 std::string from_now(TimePoint time, TimePoint now) {
   if (time - now < seconds(1)) return "now";
   return "in " + format_duration(seconds((time - now).value / 1'000'000));
+}
+
+std::string cpus_text(double cpus) {
+  return format_cpus(MilliCpu(std::llround(cpus * 1000)));
 }
 
 std::string grouped(std::uint64_t number) {

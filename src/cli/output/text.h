@@ -26,6 +26,8 @@ std::string short_duration(Duration duration);
 std::string ago(TimePoint time, TimePoint now);
 // "in 3m", "now" for a time to come.
 std::string from_now(TimePoint time, TimePoint now);
+// "1.5": a number of cores.
+std::string cpus_text(double cpus);
 // "1,234,567".
 std::string grouped(std::uint64_t number);
 // "1 task", "2 tasks".

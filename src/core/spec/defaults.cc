@@ -9,7 +9,6 @@
 namespace tutti {
 namespace {
 
-constexpr std::size_t kMaxNameBytes = 255;
 // Enough of a long line to find its program.
 constexpr std::size_t kLookAhead = 4096;
 

@@ -12,7 +12,7 @@ constexpr std::size_t kMaxAddressBytes = 512;
 constexpr std::size_t kMaxWordBytes = 128;
 constexpr std::uint64_t kMaxGpu = 255;
 constexpr std::uint64_t kMaxPort = 65535;
-constexpr std::uint64_t kMaxNumber = 999'999'999;
+constexpr std::uint64_t kMaxHostNumber = 999'999'999;
 
 Error bad_address(std::string_view text, std::string_view why) {
   return invalid_input("machine " + shown(text) + ": " + std::string(why));
@@ -44,18 +44,18 @@ Result<void> check_part(std::string_view text, std::string_view part, std::strin
 }
 
 // The host with its port, behind "user@".
-struct Place {
+struct HostAndPort {
   std::string_view host;
   std::optional<std::string_view> port;
   bool bracketed = false;
 };
 
-Result<Place> split_place(std::string_view text, std::string_view place) {
+Result<HostAndPort> split_place(std::string_view text, std::string_view place) {
   if (place.starts_with('[')) {
     const std::size_t end = place.find(']');
     if (end == std::string_view::npos) return bad_address(text, "the bracket is not closed");
     const std::string_view rest = place.substr(end + 1);
-    Place out{place.substr(1, end - 1), std::nullopt, true};
+    HostAndPort out{place.substr(1, end - 1), std::nullopt, true};
     if (out.host.find(':') == std::string_view::npos) {
       return bad_address(text, "brackets are for IPv6 addresses, such as [fe80::1]:22");
     }
@@ -65,11 +65,11 @@ Result<Place> split_place(std::string_view text, std::string_view place) {
     return out;
   }
   const std::size_t colon = place.find(':');
-  if (colon == std::string_view::npos) return Place{place, std::nullopt, false};
+  if (colon == std::string_view::npos) return HostAndPort{place, std::nullopt, false};
   if (place.find(':', colon + 1) != std::string_view::npos) {
     return bad_address(text, "write an IPv6 address in brackets, such as [fe80::1]:22");
   }
-  return Place{place.substr(0, colon), place.substr(colon + 1), false};
+  return HostAndPort{place.substr(0, colon), place.substr(colon + 1), false};
 }
 
 // The numbers of one piece of a list, "3" or "01-16", as text.
@@ -78,8 +78,8 @@ Result<std::vector<std::string>> numbers_of(std::string_view pattern, std::strin
   const std::string_view first_text = piece.substr(0, dash);
   const std::string_view last_text =
       dash == std::string_view::npos ? first_text : piece.substr(dash + 1);
-  const auto first = parse_digits(first_text, kMaxNumber);
-  const auto last = parse_digits(last_text, kMaxNumber);
+  const auto first = parse_digits(first_text, kMaxHostNumber);
+  const auto last = parse_digits(last_text, kMaxHostNumber);
   if (!first || !last) {
     return bad_address(pattern, "write numbers in brackets, such as box[01-16] or box[1,3-5]");
   }

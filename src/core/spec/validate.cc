@@ -14,7 +14,6 @@
 namespace tutti {
 namespace {
 
-constexpr std::size_t kMaxNameBytes = 255;
 // What Linux takes for one argument or variable (MAX_ARG_STRLEN, with its NUL), and for all of them
 // at the very most.
 constexpr std::size_t kMaxArgumentBytes = 131071;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "base/result.h"
@@ -8,6 +9,7 @@
 
 namespace tutti {
 
+inline constexpr std::size_t kMaxNameBytes = 255;
 inline constexpr std::uint32_t kMaxRetries = 1000;
 
 // Completes a spec that was just parsed; what is set already stays.
@@ -19,7 +21,8 @@ inline constexpr std::uint32_t kMaxRetries = 1000;
 //   VAR=value and wrappers (env, nice, nohup, time, …) with their options are passed over; after an
 //   interpreter (python, bash, torchrun, …) its script or -m module counts: `python train.py` is of
 //   kind train.py, `nice python3 -m pkg.train` of kind pkg.train, `python -c …` of kind python.
-// Derived names have '_' for control characters and bytes that are not UTF-8, and are cut at 255.
+// Derived names have '_' for control characters and bytes that are not UTF-8, and are cut at
+// kMaxNameBytes.
 void fill_defaults(JobSpec& spec);
 
 // The strict check of a complete spec, the same for the API, the command line and job files. The

@@ -3,11 +3,13 @@
 #include <errno.h>
 #include <signal.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <limits>
+
+#include "exec/keeper/wall_time.h"
+#include "telemetry/monotonic.h"
 
 namespace tutti {
 namespace {
@@ -15,12 +17,6 @@ namespace {
 constexpr std::int64_t kRecheckUs = 20 * 1000;
 constexpr std::int64_t kKillAgainUs = 250 * 1000;
 constexpr std::int64_t kWatchUs = 1000 * 1000;
-
-TimePoint wall_now() {
-  timespec now{};
-  clock_gettime(CLOCK_REALTIME, &now);
-  return TimePoint(now.tv_sec * 1000000 + now.tv_nsec / 1000);
-}
 
 std::string span_text(Duration span) {
   const std::int64_t ms = span.value / 1000;
@@ -33,12 +29,6 @@ std::string memory_message(const Attempt& attempt) {
 }
 
 }  // namespace
-
-std::int64_t monotonic_us() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
 
 Supervisor::Supervisor(Launcher launcher, CgroupPool& cgroups, const std::string& incarnation)
     : launcher_(std::move(launcher)), cgroups_(cgroups), kinship_(incarnation) {}

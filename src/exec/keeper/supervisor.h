@@ -17,9 +17,6 @@
 
 namespace tutti {
 
-// Monotonic time in microseconds: no jump of the wall clock reaches it.
-std::int64_t monotonic_us();
-
 // Carries out the orders: starts attempts in their lanes, ends them when they are told or their
 // time is over, collects results and keeps them until they are acknowledged. Knows no sockets;
 // reports are appended to reports(). Keeper thread only.

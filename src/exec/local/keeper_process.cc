@@ -16,14 +16,13 @@
 
 #include "exec/keeper/folders.h"
 #include "exec/keeper/link.h"
-#include "exec/keeper/supervisor.h"
+#include "telemetry/monotonic.h"
 
 namespace tutti {
 namespace {
 
-constexpr int kAnswerMs = 10 * 1000;
 constexpr std::int64_t kStartUs = 10 * 1000 * 1000;
-constexpr std::size_t kReadBytes = 64u << 10;
+constexpr std::size_t kReadAtOnce = 64u << 10;
 
 Error gone(const char* what) {
   return {ErrorCode::kUnavailable, what};
@@ -99,7 +98,7 @@ Result<FromKeeper> read_message(int fd, FrameBuffer& in, int timeout_ms) {
       return Error{ErrorCode::kCorrupt, "what answers at the keeper's socket is no keeper"};
     }
     if (Result<void> ready = wait_for(fd, POLLIN, timeout_ms); !ready) return ready.error();
-    const ssize_t n = recv(fd, in.reserve(kReadBytes), kReadBytes, MSG_DONTWAIT);
+    const ssize_t n = recv(fd, in.reserve(kReadAtOnce), kReadAtOnce, MSG_DONTWAIT);
     if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (n <= 0) return gone("the keeper has ended");
     in.commit(static_cast<std::size_t>(n));
@@ -126,9 +125,10 @@ Result<KeeperConnection> reach_keeper(const KeeperPlace& place) {
   if (!fd) return fd.error();
   std::string frames;
   append_frame(frames, Hello{});
-  if (Result<void> sent = send_frames(fd->get(), frames, kAnswerMs); !sent) return sent.error();
+  if (Result<void> sent = send_frames(fd->get(), frames, kKeeperAnswerMs); !sent)
+    return sent.error();
   FrameBuffer in;
-  Result<FromKeeper> answer = read_message(fd->get(), in, kAnswerMs);
+  Result<FromKeeper> answer = read_message(fd->get(), in, kKeeperAnswerMs);
   if (!answer) return answer.error();
   auto* welcome = std::get_if<Welcome>(&*answer);
   if (welcome == nullptr) return gone("what answers at the keeper's socket is no keeper");

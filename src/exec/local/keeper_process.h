@@ -24,6 +24,9 @@ struct KeeperConnection {
   Welcome welcome;
 };
 
+// How long a keeper may take to answer.
+inline constexpr int kKeeperAnswerMs = 10 * 1000;
+
 // Connects to the keeper that runs, or kUnavailable.
 Result<KeeperConnection> reach_keeper(const KeeperPlace& place);
 

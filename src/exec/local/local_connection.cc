@@ -1,7 +1,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <array>
@@ -9,6 +8,7 @@
 #include <utility>
 
 #include "exec/keeper/folders.h"
+#include "exec/keeper/wall_time.h"
 #include "exec/local/local_executor.h"
 #include "exec/local/sweep.h"
 
@@ -18,16 +18,9 @@
 namespace tutti {
 namespace {
 
-constexpr int kAnswerMs = 10 * 1000;
 constexpr std::size_t kReadBytes = 256u << 10;
 constexpr char kKeeperDied[] = "the keeper process ended unexpectedly";
 constexpr char kNeverArrived[] = "the keeper process does not know it any more";
-
-TimePoint wall_now() {
-  timespec now{};
-  clock_gettime(CLOCK_REALTIME, &now);
-  return TimePoint(now.tv_sec * 1000000 + now.tv_nsec / 1000);
-}
 
 }  // namespace
 
@@ -73,10 +66,10 @@ Result<Listing> LocalExecutor::take_connection(KeeperConnection connection) {
   std::string frames;
   append_frame(frames, ListOrder{});
   const int fd = connection.fd.get();
-  if (Result<void> sent = send_frames(fd, frames, kAnswerMs); !sent) return sent.error();
+  if (Result<void> sent = send_frames(fd, frames, kKeeperAnswerMs); !sent) return sent.error();
   in_.clear();
   for (;;) {
-    Result<FromKeeper> message = read_message(fd, in_, kAnswerMs);
+    Result<FromKeeper> message = read_message(fd, in_, kKeeperAnswerMs);
     if (!message) return message.error();
     auto* listing = std::get_if<Listing>(&*message);
     // What is reported before the list is in the list.

@@ -2,21 +2,16 @@
 
 #include <errno.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <utility>
 
+#include "exec/keeper/wall_time.h"
+
 namespace tutti {
 namespace {
-
-TimePoint wall_now() {
-  timespec now{};
-  clock_gettime(CLOCK_REALTIME, &now);
-  return TimePoint(now.tv_sec * 1000000 + now.tv_nsec / 1000);
-}
 
 std::string host_name() {
   std::array<char, 256> name{};

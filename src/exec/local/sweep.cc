@@ -9,7 +9,7 @@
 
 #include "exec/keeper/cgroups.h"
 #include "exec/keeper/processes.h"
-#include "exec/keeper/supervisor.h"
+#include "telemetry/monotonic.h"
 
 namespace tutti {
 namespace {

@@ -12,11 +12,6 @@ constexpr Duration kHopelessPause = seconds(60);
 // How long the list of what runs there, and every measurement, may take.
 constexpr Duration kAnswerPatience = seconds(60);
 
-TimePoint earlier(TimePoint a, TimePoint b) {
-  if (!a) return b;
-  return b ? std::min(a, b) : a;
-}
-
 std::string words_of(Duration time) {
   const std::int64_t whole = time.value / 1000000;
   return whole >= 120 ? std::to_string(whole / 60) + " min" : std::to_string(whole) + " s";

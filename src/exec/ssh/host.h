@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <optional>
@@ -16,6 +17,12 @@
 #include "telemetry/gpu_source.h"
 
 namespace tutti {
+
+// The earlier of two times, of which none may be meant by zero.
+inline TimePoint earlier(TimePoint a, TimePoint b) {
+  if (!a) return b;
+  return b ? std::min(a, b) : a;
+}
 
 // Where a host's things are on this machine, and what it may use.
 struct HostPlace {

@@ -56,11 +56,6 @@ std::string plain(std::string text) {
   return text;
 }
 
-TimePoint earlier(TimePoint a, TimePoint b) {
-  if (!a) return b;
-  return b ? std::min(a, b) : a;
-}
-
 }  // namespace
 
 Result<std::unique_ptr<SshExecutor>> SshExecutor::create(Options options, Clock& clock) {
