@@ -36,8 +36,8 @@ function(tutti_allowed_uses component out)
   message(FATAL_ERROR "component '${component}' is not in the table of cmake/Layers.cmake")
 endfunction()
 
-# What most files include; the sanitizer presets compile it once. The others, without
-# TUTTI_PRECOMPILED_HEADERS, see to it that every file includes what it needs.
+# What most files include; the sanitizer presets compile it once. The dev preset, without this and
+# without united folders, sees to it that every file includes what it needs.
 set(TUTTI_COMMON_HEADERS
   <algorithm> <array> <compare> <cstddef> <cstdint> <filesystem> <functional> <map> <memory> <optional>
   <set> <span> <string> <string_view> <unordered_map> <utility> <variant> <vector>)
@@ -51,6 +51,28 @@ function(tutti_precompile target first)
   else()
     target_precompile_headers(${target} REUSE_FROM ${first})
   endif()
+endfunction()
+
+# Folders whose files are never united: each verb calls its options, examples and function alike.
+set(TUTTI_FOLDERS_APART verbs)
+
+# With TUTTI_UNITE_FOLDERS the sources of a folder are compiled as one, so that what they include is
+# read and instantiated once. They share one unnamed namespace then. Folders, not batches of a size: a
+# new file changes no other unit, and two equal names are found by the change that brings the second.
+function(tutti_unite target)
+  if(NOT TUTTI_UNITE_FOLDERS)
+    return()
+  endif()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  # GCC takes united sources for headers, whose types may not have parts from an unnamed namespace.
+  target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+  foreach(source IN LISTS ARGN)
+    cmake_path(GET source PARENT_PATH folder)
+    cmake_path(GET folder FILENAME group)
+    if(NOT group IN_LIST TUTTI_FOLDERS_APART)
+      set_source_files_properties("${source}" PROPERTIES UNITY_GROUP ${group})
+    endif()
+  endforeach()
 endfunction()
 
 # Sources are globbed: a new file in a component's folder belongs to it. Files that end in _test.cc
@@ -74,11 +96,13 @@ function(add_component name)
   add_library(tutti_${name} STATIC ${sources})
   target_include_directories(tutti_${name} PUBLIC "${CMAKE_SOURCE_DIR}/src")
   target_link_libraries(tutti_${name} PUBLIC ${linked} ${ARG_LIBRARIES} PRIVATE tutti_warnings)
+  tutti_unite(tutti_${name} ${sources})
   tutti_precompile(tutti_${name} tutti_base ${TUTTI_COMMON_HEADERS})
 
   if(TUTTI_TESTS AND tests)
     add_executable(unit_${name} ${tests})
     target_link_libraries(unit_${name} PRIVATE tutti_${name} tutti_unit_test)
+    tutti_unite(unit_${name} ${tests})
     tutti_precompile(unit_${name} unit_base ${TUTTI_COMMON_HEADERS} <gmock/gmock.h> <gtest/gtest.h>)
     gtest_discover_tests(unit_${name} TEST_PREFIX "${name}/" DISCOVERY_TIMEOUT 60
                          PROPERTIES LABELS unit)

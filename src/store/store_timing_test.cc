@@ -82,15 +82,15 @@ TEST_F(StoreTiming, batch_of_100000_lines) {
 }
 
 TEST_F(StoreTiming, finished_tasks) {
-  constexpr std::uint32_t kTasks = 20000;
+  constexpr std::uint32_t kFinished = 20000;
   constexpr std::uint32_t kPerRound = 100;
   JobSpec spec = plain_spec();
-  spec.tasks.count = kTasks;
+  spec.tasks.count = kFinished;
   JobRow row;
   row.id = JobId(1);
   ASSERT_TRUE(store_->commit({.submitted = {{row.id, &spec}}, .jobs = {row}}));
   const Stopwatch run;
-  for (std::uint32_t first = 0; first < kTasks; first += kPerRound) {
+  for (std::uint32_t first = 0; first < kFinished; first += kPerRound) {
     Round placed;
     Round ended;
     for (std::uint32_t i = first; i < first + kPerRound; ++i) {
@@ -116,7 +116,7 @@ TEST_F(StoreTiming, finished_tasks) {
     ASSERT_TRUE(store_->commit(placed));
     ASSERT_TRUE(store_->commit(ended));
   }
-  run.print("a finished task, with fsyncs of 2 rounds for 100", kTasks, "us");
+  run.print("a finished task, with fsyncs of 2 rounds for 100", kFinished, "us");
   const Stopwatch queued;
   ASSERT_TRUE(history_->tasks(row.id, {.states = {TaskState::kQueued}}));
   queued.print("list tasks that are queued");
