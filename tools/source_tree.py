@@ -70,27 +70,44 @@ def digest(path, *context):
     return total.hexdigest()
 
 
-def check_files(paths, key_of, command_of, cache_name):
+def by_folder(paths):
+    """The paths of each folder that has several, the largest folder first."""
+    folders = {}
+    for path in paths:
+        folders.setdefault(path.parent, []).append(path)
+    return sorted((members for members in folders.values() if len(members) > 1),
+                  key=len, reverse=True)
+
+
+def check_files(paths, key_of, command_of, cache_name, folder_command_of=None):
     """Runs command_of(path) for every path that has not passed before in the same form, as many at
-    once as there are cores. Returns (number that ran, list of (path, output) that failed)."""
+    once as there are cores. With folder_command_of(paths), the files of a folder are tried together
+    first, and alone only if that finds anything. Returns (number of files that had not passed before,
+    list of (path, output) that failed)."""
     cache = ROOT / "build" / cache_name
     cache.mkdir(parents=True, exist_ok=True)
-    todo = [(path, cache / key_of(path)) for path in paths]
-    todo = [(path, mark) for path, mark in todo if not mark.exists()]
+    marks = {path: cache / key_of(path) for path in paths}
+    todo = [path for path in paths if not marks[path].exists()]
 
-    def run(item):
-        path, mark = item
-        arguments, text = command_of(path)
+    def run(members, command):
+        arguments, text = command
         done = subprocess.run(arguments, input=text, cwd=ROOT, text=True, check=False,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         if done.returncode == 0:
-            mark.touch()
-            return None
-        return path, done.stdout
+            for path in members:
+                marks[path].touch()
+        return done
+
+    def run_alone(path):
+        done = run([path], command_of(path))
+        return None if done.returncode == 0 else (path, done.stdout)
 
     jobs = int(os.environ.get("JOBS") or os.cpu_count() or 2)
     with ThreadPoolExecutor(max_workers=jobs) as pool:
-        failures = [result for result in pool.map(run, todo) if result]
+        if folder_command_of:
+            list(pool.map(lambda members: run(members, folder_command_of(members)), by_folder(todo)))
+        alone = [path for path in todo if not marks[path].exists()]
+        failures = [result for result in pool.map(run_alone, alone) if result]
     return len(todo), failures
 
 
