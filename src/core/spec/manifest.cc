@@ -261,7 +261,7 @@ constexpr YamlField<Draft> kSpecFields[] = {
      }},
 };
 
-constexpr YamlField<Draft> kFields[] = {
+constexpr YamlField<Draft> kManifestFields[] = {
     {"kind",
      [](const YamlReader& reader, const YamlNode& value, Draft& into) {
        into.has_kind = true;
@@ -341,7 +341,7 @@ bool is_manifest(const YamlNode& root) {
 Result<Manifest> read_manifest(const YamlNode& root, const std::string& file_name) {
   const YamlReader reader(file_name);
   Draft draft;
-  const auto done = read_fields<Draft>(reader, root, "a manifest", kFields, draft);
+  const auto done = read_fields<Draft>(reader, root, "a manifest", kManifestFields, draft);
   if (!done) return done.error();
   if (!draft.has_kind) return reader.error(root, "no kind; a manifest has 'kind: AIchorManifest'");
   if (draft.spec == nullptr) return reader.error(root, "no spec; it says what runs");

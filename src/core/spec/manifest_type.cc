@@ -13,7 +13,7 @@ namespace {
 
 using Kind = YamlNode::Kind;
 
-constexpr std::int64_t kMaxMemoryMib = std::int64_t{1} << 40;
+constexpr std::int64_t kMostMemoryMib = std::int64_t{1} << 40;
 
 // What `resources:` says, before its parts are put together.
 struct Resources {
@@ -157,10 +157,10 @@ Result<void> read_resources(const YamlReader& reader, const YamlNode& value, Man
   if (resources.memory) {
     mib = resources.memory->value;
   } else if (__builtin_mul_overflow(resources.cpus->value, resources.per_cpu->value, &mib)) {
-    mib = kMaxMemoryMib * 1001;
+    mib = kMostMemoryMib * 1001;
   }
   request.memory = MiB(resources.memory ? mib : mib / 1000 + (mib % 1000 == 0 ? 0 : 1));
-  if (request.memory.value > kMaxMemoryMib)
+  if (request.memory.value > kMostMemoryMib)
     return reader.error(value, "cpus × ramRatio is more memory than any machine has");
   request.limit_memory = true;
   request.devices = resources.devices;

@@ -12,7 +12,7 @@
 namespace tutti {
 namespace {
 
-using Setter = Result<void> (*)(WorkerGroup&, std::string_view);
+using WorkerSetter = Result<void> (*)(WorkerGroup&, std::string_view);
 
 // Sets a field that a job has, too, by the job's own rules.
 Result<void> set_as_job(WorkerGroup& group, std::string_view field, std::string_view text) {
@@ -54,10 +54,10 @@ Result<void> set_shm(WorkerGroup& group, std::string_view text) {
   return {};
 }
 
-constexpr std::array<std::string_view, 15> kNames = {
+constexpr std::array<std::string_view, 15> kWorkerNames = {
     "name", "count", "parallel", "replica",  "ports", "failure",    "shm", "cpus",
     "mem",  "gpus",  "gpu_mem",  "gpu_util", "share", "gpu_policy", "time"};
-constexpr std::array<Setter, 7> kSetters = {
+constexpr std::array<WorkerSetter, 7> kWorkerSetters = {
     set_name,
     [](WorkerGroup& group, std::string_view text) {
       return store_count(parse_count("count", text, 1, kMaxRanks), group.ranks.count);
@@ -88,16 +88,16 @@ std::optional<std::uint32_t> number_of(std::string_view text, std::string_view n
 }  // namespace
 
 std::span<const std::string_view> worker_fields() {
-  return kNames;
+  return kWorkerNames;
 }
 
 Result<void> set_worker_field(WorkerGroup& group, std::string_view field, std::string_view text) {
-  const auto* const found = std::find(kNames.begin(), kNames.end(), field);
-  if (found == kNames.end()) {
-    return invalid_input("unknown field " + shown(field) + did_you_mean(field, kNames));
+  const auto* const found = std::find(kWorkerNames.begin(), kWorkerNames.end(), field);
+  if (found == kWorkerNames.end()) {
+    return invalid_input("unknown field " + shown(field) + did_you_mean(field, kWorkerNames));
   }
-  const auto at = static_cast<std::size_t>(found - kNames.begin());
-  return at < kSetters.size() ? kSetters[at](group, text) : set_as_job(group, field, text);
+  const auto at = static_cast<std::size_t>(found - kWorkerNames.begin());
+  return at < kWorkerSetters.size() ? kWorkerSetters[at](group, text) : set_as_job(group, field, text);
 }
 
 WorkerGroup new_worker_group(const Request& request) {
