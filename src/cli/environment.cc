@@ -12,17 +12,17 @@ namespace {
 
 constexpr std::string_view kKept[] = {"PATH", "HOME", "USER", "SHELL", "LANG", "TERM", "TMPDIR"};
 
-std::string_view name_of(std::string_view variable) {
+}  // namespace
+
+std::string_view variable_name(std::string_view variable) {
   return variable.substr(0, variable.find('='));
 }
-
-}  // namespace
 
 Environment Environment::of_process(bool clean) {
   Environment environment;
   for (char** at = environ; at != nullptr && *at != nullptr; ++at) {
     const std::string_view variable(*at);
-    const std::string_view name = name_of(variable);
+    const std::string_view name = variable_name(variable);
     if (name.empty() || name.size() == variable.size()) continue;
     if (clean && std::find(std::begin(kKept), std::end(kKept), name) == std::end(kKept)) continue;
     environment.variables_.emplace_back(variable);
@@ -31,7 +31,7 @@ Environment Environment::of_process(bool clean) {
 }
 
 Result<void> Environment::apply(std::string_view setting) {
-  const std::string name(name_of(setting));
+  const std::string name(variable_name(setting));
   if (name.empty()) {
     return invalid_input("env: " + shown(setting) + " is not of the form NAME=VALUE");
   }
@@ -49,7 +49,7 @@ Result<void> Environment::apply(std::string_view setting) {
 
 void Environment::set(std::string_view name, std::string variable) {
   for (std::string& present : variables_) {
-    if (name_of(present) != name) continue;
+    if (variable_name(present) != name) continue;
     present = std::move(variable);
     return;
   }

@@ -25,4 +25,7 @@ class Environment {
   std::vector<std::string> variables_;
 };
 
+// The name of "NAME=value".
+std::string_view variable_name(std::string_view variable);
+
 }  // namespace tutti

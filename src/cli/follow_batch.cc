@@ -14,11 +14,11 @@ namespace tutti {
 namespace {
 
 // More would bury the summary; all of them are in `tutti show`.
-constexpr int kMostFailures = 20;
+constexpr int kMostFailedLines = 20;
 
 void print_failures(Session& session, const JobView& job) {
   auto answer = session.client().request(
-      "GET", fmt::format("/v1/jobs/{}/tasks?state=failed&limit={}", job.id, kMostFailures), {});
+      "GET", fmt::format("/v1/jobs/{}/tasks?state=failed&limit={}", job.id, kMostFailedLines), {});
   if (!answer) {
     session.screen().err("tutti: " + printable(answer.error().message) + "\n");
     return;

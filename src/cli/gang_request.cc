@@ -4,6 +4,7 @@
 #include <array>
 #include <boost/json.hpp>
 
+#include "cli/environment.h"
 #include "core/spec/field.h"
 
 namespace tutti {
@@ -33,10 +34,6 @@ std::string absolute(const std::filesystem::path& folder, const std::string& pat
   return made;
 }
 
-std::string_view name_of(std::string_view variable) {
-  return variable.substr(0, variable.find('='));
-}
-
 Result<void> apply_to_group(const Arguments& arguments, WorkerGroup& group) {
   for (const WorkerOption& option : kOptions) {
     const bool meant = !option.of_gpus || group.ranks.request.devices.count > 0;
@@ -51,7 +48,7 @@ Result<void> apply_to_group(const Arguments& arguments, WorkerGroup& group) {
   const auto settings = arguments.list("env");
   std::erase_if(group.env, [&](const std::string& variable) {
     return std::any_of(settings.begin(), settings.end(), [&](const std::string& setting) {
-      return name_of(setting) == name_of(variable);
+      return variable_name(setting) == variable_name(variable);
     });
   });
   return {};

@@ -19,11 +19,11 @@ constexpr std::int64_t kSettled = 2'000'000'000;
 constexpr std::int64_t kSettledFine = 500'000'000;
 constexpr std::int64_t kCoarse = 10'000'000;
 
+}  // namespace
+
 std::int64_t nanoseconds(const timespec& time) {
   return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
-
-}  // namespace
 
 DigestCache::DigestCache(std::string path) : path_(std::move(path)) {
   if (!path_.empty()) load();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <sys/stat.h>
+#include <time.h>
 
 #include <cstdint>
 #include <map>
@@ -8,6 +9,8 @@
 #include <utility>
 
 namespace tutti {
+
+std::int64_t nanoseconds(const timespec& time);
 
 // Remembers the SHA-256 of files between calls of the program, so that what did not change is not
 // read again. A file is the same if device, inode, size and the times of its last change are. It is

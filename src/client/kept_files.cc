@@ -4,6 +4,7 @@
 #include <boost/json.hpp>
 #include <cstdint>
 
+#include "client/digest_cache.h"
 #include "wire/text_json.h"
 
 namespace tutti {
@@ -14,10 +15,6 @@ namespace json = boost::json;
 // One request: the daemon does one at a time, and what is shown moves on after each.
 constexpr std::size_t kMostFiles = 1000;
 constexpr std::int64_t kMostBytes = std::int64_t{256} << 20;
-
-std::int64_t nanoseconds(const timespec& time) {
-  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
-}
 
 // How many of the files from `first` on go into one request; at least one.
 std::size_t size_of_request(const std::vector<FileToKeep>& files, std::size_t first) {

@@ -48,13 +48,6 @@ Result<WorkerGroup> group_from_json(const json::value& value, const Request& req
   return group;
 }
 
-Result<void> read_word(std::string_view field, const json::value& value, std::string& into) {
-  auto word = word_from_json(value, field);
-  if (!word) return word.error();
-  into = *std::move(word);
-  return {};
-}
-
 Result<void> read_build(const json::value& value, ImageBuild& build) {
   constexpr std::array<std::string_view, 4> kKeys = {"dockerfile", "context", "target", "args"};
   const auto object = object_from_json(value, "build", kKeys);

@@ -48,13 +48,6 @@ Result<void> read_words(std::string_view field, const json::value& value,
   return {};
 }
 
-Result<void> read_word(std::string_view field, const json::value& value, std::string& target) {
-  auto word = word_from_json(value, field);
-  if (!word) return word.error();
-  target = std::move(*word);
-  return {};
-}
-
 Result<void> read_job_command(const json::value& value, Draft& draft) {
   draft.command = true;
   return read_command(value, draft.spec.command);

@@ -70,4 +70,11 @@ Result<const json::object*> object_from_json(const json::value& value, std::stri
   return object;
 }
 
+Result<void> read_word(std::string_view field, const json::value& value, std::string& into) {
+  auto word = word_from_json(value, field);
+  if (!word) return word.error();
+  into = std::move(*word);
+  return {};
+}
+
 }  // namespace tutti

@@ -18,6 +18,7 @@ Result<std::int64_t> integer_from_json(const boost::json::value& value, std::str
 Result<bool> bool_from_json(const boost::json::value& value, std::string_view field);
 // A string of any bytes but NUL, which neither a command line nor a path can carry.
 Result<std::string> word_from_json(const boost::json::value& value, std::string_view field);
+Result<void> read_word(std::string_view field, const boost::json::value& value, std::string& into);
 // An array of such strings.
 Result<std::vector<std::string>> words_from_json(const boost::json::value& value,
                                                  std::string_view field);

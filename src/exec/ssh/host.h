@@ -18,12 +18,6 @@
 
 namespace tutti {
 
-// The earlier of two times, of which none may be meant by zero.
-inline TimePoint earlier(TimePoint a, TimePoint b) {
-  if (!a) return b;
-  return b ? std::min(a, b) : a;
-}
-
 // Where a host's things are on this machine, and what it may use.
 struct HostPlace {
   std::string home;    // of the daemon

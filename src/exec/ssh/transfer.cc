@@ -64,7 +64,7 @@ std::string text_of(int fd) {
 }
 
 // Both ends of a pipe.
-struct Pipe {
+struct WidePipe {
   bool open() {
     std::array<int, 2> fds{-1, -1};
     if (::pipe2(fds.data(), O_CLOEXEC) != 0) return false;
@@ -208,8 +208,8 @@ void Transfers::run() {
 Result<void> Transfers::pipeline(const Words& source, const Relay& relay, const Words& sink) {
   const UniqueFd errors(::open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
   if (!errors) return io_error("cannot make a temporary file in /tmp", errno);
-  Pipe from;
-  Pipe to;
+  WidePipe from;
+  WidePipe to;
   if (!from.open() || !to.open()) return io_error("cannot make a pipe", errno);
   std::vector<pid_t> pids;
   Result<void> started;
