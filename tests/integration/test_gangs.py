@@ -199,8 +199,7 @@ def test_ports_are_disjoint_and_told_to_all(wide, gang):
         command: echo "$TUTTI_PORTS $TUTTI_MASTER_ADDR $TUTTI_MASTER_PORT"
         framework: pytorch
         cpus: 0.5
-        ports: 2
-        workers: 4
+        workers: {Worker: {count: 4, ports: 2}}
         """)
     job = wide.submit(name)
     assert wide.wait(job) == 0
@@ -215,7 +214,6 @@ def test_a_port_that_others_have_is_not_used(wide, gang):
     name = gang("""
         command: echo "$TUTTI_PORTS"
         cpus: 0.5
-        ports: 1
         workers: 2
         """)
     first = wide.submit(name)
