@@ -15,6 +15,9 @@ Example::
     print(job.wait())
 
     print(tutti.map(train, [0.1, 0.01], gpus=1))
+
+    for i in tutti.shard(1000):        # in a job of many workers: the items of this one
+        ...
 """
 
 from ._block import AsyncLeaseBlock, LeaseBlock, lease, lease_async
@@ -24,11 +27,13 @@ from ._job import Job, job, jobs, submit, submit_async
 from ._lease import Gpu, Lease
 from ._machine import gpus, profiles
 from ._map import map, map_async
+from ._rank import rank, shard, world_size
 
 __version__ = "0.1.0"
 
 __all__ = [
     "AsyncLeaseBlock", "Error", "Gpu", "Job", "JobFailed", "Lease", "LeaseBlock", "NotFound",
     "Refused", "Timeout", "TuttiWarning", "Unavailable", "gpu", "gpus", "job", "jobs", "lease",
-    "lease_async", "map", "map_async", "profiles", "submit", "submit_async",
+    "lease_async", "map", "map_async", "profiles", "rank", "shard", "submit", "submit_async",
+    "world_size",
 ]

@@ -170,7 +170,8 @@ TEST(decide, room_is_kept_for_a_limited_job_only_where_it_may_have_more) {
   world.submit(urgent);
   world.pass();
   ASSERT_TRUE(world.plan.reservation);
-  EXPECT_EQ(world.plan.reservation->node, world.ledger.find_active({JobId(2), 0})->allocation.node);
+  EXPECT_EQ(world.plan.reservation->parts.front().node,
+            world.ledger.find_active({JobId(2), 0})->allocation.node);
 }
 
 TEST(decide, more_jobs_than_a_snapshot_shows_are_placed_in_further_passes) {

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "core/spec/checks.h"
+#include "core/spec/gang_env.h"
 #include "core/spec/text.h"
 #include "core/spec/validate.h"
 
@@ -75,6 +76,28 @@ Result<void> check_ranks(const WorkerGroup& group, Framework framework) {
   return check_request(ranks.request, false);
 }
 
+// How many items are shared out is a number.
+Result<void> check_shard(const std::vector<std::string>& env) {
+  const std::string prefix = std::string(kShardTotal) + "=";
+  for (const std::string_view entry : env) {
+    if (!entry.starts_with(prefix)) continue;
+    const std::string_view total = entry.substr(prefix.size());
+    if (!parse_digits(total, kMaxShardTotal))
+      return invalid_input("env: " + prefix + shown(total) + " must be a number of items");
+  }
+  return {};
+}
+
+// Others must be able to find a rank that its framework tells them of.
+Result<void> check_listener(const WorkerGroup& group, bool first, Framework framework) {
+  const bool needed = framework == Framework::kTensorflow ||
+                      (first && (framework == Framework::kPytorch || framework == Framework::kJax ||
+                                 framework == Framework::kXgboost));
+  if (!needed || group.ranks.request.ports > 0) return {};
+  return invalid_input(called(group) + ": ports: framework " + framework_name(framework) +
+                       " needs one at least; drop ports");
+}
+
 Result<void> check_group(const JobSpec& spec, const WorkerGroup& group, std::size_t job_env) {
   if (const auto checked = check_group_name(group); !checked) return checked;
   if (const auto checked = check_ranks(group, spec.gang.framework); !checked) {
@@ -91,6 +114,11 @@ Result<void> check_group(const JobSpec& spec, const WorkerGroup& group, std::siz
     return invalid_input(called(group) + ": shm must not be negative");
   if (const auto checked = check_env(group.env); !checked)
     return invalid_input(called(group) + ": " + checked.error().message);
+  if (const auto checked = check_shard(group.env); !checked)
+    return invalid_input(called(group) + ": " + checked.error().message);
+  const bool first = &group == &spec.gang.workers.front();
+  const auto listens = check_listener(group, first, spec.gang.framework);
+  if (!listens) return listens;
   const Command& command = group.command.empty() ? spec.command : group.command;
   if (command.empty())
     return invalid_input(called(group) + " has no command, and the job has none");
@@ -178,6 +206,7 @@ Result<void> check_gang(const JobSpec& spec) {
   if (const auto checked = check_shape(spec, ranks); !checked) return checked;
   if (spec.gang.start_timeout.value <= 0 || spec.gang.start_timeout > seconds(7 * 86400))
     return invalid_input("start_timeout must be more than zero, and at most a week");
+  if (const auto checked = check_shard(spec.env); !checked) return checked;
   std::map<std::string, std::uint32_t> seen;
   const std::size_t job_env = env_bytes(spec.env);
   for (const WorkerGroup& group : workers) {
