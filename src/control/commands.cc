@@ -201,6 +201,7 @@ Result<Submitted> Controller::accept(std::vector<JobSpec> specs, bool dry_run) {
   for (std::size_t i = 0; i < specs.size(); ++i) {
     if (dry_run) {
       submitted.explanations.push_back(explain_submission(ledger_, facts[i], now_));
+      submitted.plans.push_back(plan_of(facts[i], specs[i]));
       continue;
     }
     submitted.jobs.push_back(facts[i].id);
