@@ -282,6 +282,25 @@ TEST_F(GangTest, cancelling_a_rank_ends_the_gang) {
   EXPECT_EQ(world.state_of(job), TaskState::kCancelled);
 }
 
+TEST_F(GangTest, what_is_cancelled_while_it_starts_again_stays_so) {
+  world.add_node(node("a", 4));
+  WorkerGroup bad = workers(1, cpus(1));
+  bad.command = command(seconds(2), 7, 1);
+  WorkerGroup slow = workers(2, cpus(1), {Rule::kContinue, 0});
+  SimCommand deaf{.runs = kLong};
+  deaf.ignores_stop = true;
+  slow.command.argv = deaf.argv();
+  JobSpec one = gang({bad, slow});
+  one.retry = {1, seconds(1)};
+  one.grace = seconds(10);
+  const JobId job = submit(std::move(one));
+  world.advance(seconds(5));
+  EXPECT_EQ(active(job), 2u);
+  ASSERT_TRUE(world.cancel(job).has_value());
+  ASSERT_TRUE(world.run_until_idle(seconds(100)));
+  EXPECT_EQ(world.state_of(job), TaskState::kCancelled);
+}
+
 TEST_F(GangTest, the_daemon_may_die_between_placing_and_starting) {
   world.executor().set_report_delay(milliseconds(50));
   world.add_node(node("a", 4));
