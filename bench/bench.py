@@ -21,6 +21,7 @@ import tempfile
 import time
 
 import elsewhere
+import gangs
 import gpus
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -308,7 +309,7 @@ def idle(_quick):
 
 STAGES = {"throughput": throughput, "acceptance": acceptance, "latency": latency,
           "million": million, "decision": decision, "restart": restart, "idle": idle,
-          **gpus.stages(Home, row), **elsewhere.stages(Home, row)}
+          **gpus.stages(Home, row), **elsewhere.stages(Home, row), **gangs.stages(Home, row)}
 
 
 def write_readme():

@@ -7,6 +7,7 @@ int daemon_run(const tutti::DaemonArguments& arguments) {
   return tutti::run_daemon({.home = arguments.home,
                             .slots = arguments.slots,
                             .memory = tutti::MiB(arguments.memory_mib),
+                            .ports = arguments.ports,
                             .listen = arguments.listen,
                             .token_path = arguments.token_path,
                             .tls_certificate = arguments.tls_certificate,

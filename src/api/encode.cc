@@ -234,6 +234,23 @@ json::object node_to_json(const Node& node, const NodeMeasurement* measured,
   return out;
 }
 
+json::array plan_to_json(const std::vector<RankPlan>& plan) {
+  json::array out;
+  for (const RankPlan& rank : plan) {
+    json::array devices;
+    for (const DeviceId device : rank.devices) devices.emplace_back(device.value);
+    json::array env;
+    for (const std::string& entry : rank.env) env.push_back(text_to_json(entry));
+    out.push_back(json::object{{"rank", rank.rank},
+                               {"group", text_to_json(rank.group)},
+                               {"node", text_to_json(rank.node)},
+                               {"devices", std::move(devices)},
+                               {"ports", json::array(rank.ports.begin(), rank.ports.end())},
+                               {"env", std::move(env)}});
+  }
+  return out;
+}
+
 json::object explanation_to_json(const Explanation& explanation, const TaskSet& tasks,
                                  TimePoint now) {
   json::object out;

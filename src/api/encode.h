@@ -33,6 +33,8 @@ boost::json::object task_to_json(const TaskRow& row, const TaskPlace& place,
 // `measured`: null if it never was.
 boost::json::object node_to_json(const Node& node, const NodeMeasurement* measured = nullptr,
                                  const std::vector<NodeTransfer>& transfers = {});
+// Of a dry run: where each rank of a gang would run; an empty array for what is no gang.
+boost::json::array plan_to_json(const std::vector<RankPlan>& plan);
 boost::json::object explanation_to_json(const Explanation& explanation, const TaskSet& tasks,
                                         TimePoint now);
 boost::json::object status_to_json(const StatusFacts& facts, const Status& status,

@@ -78,8 +78,11 @@ HttpResponse dry_run_response(const Submitted& submitted, const std::vector<Task
     explanations.push_back(explanation_to_json(submitted.explanations[i],
                                                i < tasks.size() ? tasks[i] : TaskSet(), now));
   }
-  return json_response(200,
-                       json::object{{"dry_run", true}, {"explanations", std::move(explanations)}});
+  json::array plans;
+  for (const std::vector<RankPlan>& plan : submitted.plans) plans.push_back(plan_to_json(plan));
+  return json_response(200, json::object{{"dry_run", true},
+                                         {"explanations", std::move(explanations)},
+                                         {"plans", std::move(plans)}});
 }
 
 Result<std::vector<JobId>> ids_of(const Target& target) {

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <string>
 
+#include "core/model/node.h"
+
 namespace tutti {
 
 // What `tutti daemon run` was asked for. Empty and zero: the daemon's own choice.
@@ -10,6 +12,7 @@ struct DaemonArguments {
   std::string home;             // absolute
   double slots = 0;             // cores that may be used at once
   std::int64_t memory_mib = 0;  // memory that may be used
+  PortRange ports;              // that workers may be granted
   std::string listen;           // host:port of a TCP listener
   std::string token_path;       // file with the token of that listener
   std::string tls_certificate;  // PEM file

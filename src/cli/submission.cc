@@ -27,6 +27,13 @@ void print_ranks(Session& session, const json::array& jobs) {
   }
 }
 
+// Where the ranks would run, and what they would be told.
+void print_plan(Session& session, const json::value& plan) {
+  if (!plan.is_array() || plan.as_array().empty()) return;
+  session.screen().out("\nStarted now, they would run here:\n" +
+                       render_plan(plan.as_array(), session.screen()));
+}
+
 }  // namespace
 
 Result<Submission> submit_jobs(Session& session, const json::array& jobs) {
@@ -58,6 +65,9 @@ int print_dry_run(Session& session, const json::array& jobs) {
   if (list == nullptr || !list->is_array()) return kExitOk;
   session.screen().out("Nothing was submitted.\n");
   print_ranks(session, jobs);
+  if (const auto* plans = answer->as_object().if_contains("plans"); plans && plans->is_array()) {
+    for (const json::value& plan : plans->as_array()) print_plan(session, plan);
+  }
   for (const json::value& element : list->as_array()) {
     ExplanationView explanation = explanation_view(element);
     explanation.job = 0;

@@ -201,6 +201,7 @@ Result<Submitted> Controller::accept(std::vector<JobSpec> specs, bool dry_run) {
   for (std::size_t i = 0; i < specs.size(); ++i) {
     if (dry_run) {
       submitted.explanations.push_back(explain_submission(ledger_, facts[i], now_));
+      submitted.plans.push_back(plan_of(facts[i], specs[i]));
       continue;
     }
     submitted.jobs.push_back(facts[i].id);
@@ -220,7 +221,10 @@ std::uint64_t Controller::cancel_one(const Selection& selection) {
   std::vector<AttemptId> active;
   const auto consider = [&](std::uint32_t index) {
     const ActiveAttempt* attempt = ledger_.find_active({job->id, index});
-    if (attempt != nullptr && attempt->stop_cause == Ending::kExited) active.push_back(attempt->id);
+    // One that is stopped to run again is not to, after all.
+    if (attempt != nullptr && (attempt->stop_cause == Ending::kExited ||
+                               attempt->stop_cause == Ending::kPreempted))
+      active.push_back(attempt->id);
   };
   std::uint64_t queued = 0;
   if (selection.tasks.empty()) {

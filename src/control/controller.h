@@ -108,6 +108,7 @@ class Controller : public Front, public ReportSink {
   void release(std::map<JobId, Barrier>::iterator barrier);
   void place(const GangStart& start);
   GangPlaces places_of(JobId job) const;
+  std::vector<RankPlan> plan_of(const JobFacts& facts, const JobSpec& spec) const;
   void restore_barriers();
   void leave_barrier(AttemptId attempt, bool ready);
   void settle_gangs();

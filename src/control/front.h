@@ -31,9 +31,22 @@ struct Selection {
 };
 
 // How a submission fared, or for a dry run how it would fare.
+// Where a rank of a gang would run if it were started now, and what it would be told.
+struct RankPlan {
+  std::uint32_t rank = 0;
+  std::string group;
+  std::string node;
+  std::vector<DeviceId> devices;
+  std::vector<std::uint32_t> ports;
+  std::vector<std::string> env;  // "NAME=value", without what the submitter's own has
+};
+
 struct Submitted {
   std::vector<JobId> jobs;
-  std::vector<Explanation> explanations;  // of a dry run, one for each spec
+  // Of a dry run, one for each spec.
+  std::vector<Explanation> explanations;
+  // Likewise; empty for what is no gang or has no room now, even if nothing else ran.
+  std::vector<std::vector<RankPlan>> plans;
 };
 
 // What a cancel or retry did.

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "control/controller.h"
+#include "core/policy/gang_placement.h"
 
 namespace tutti {
 
@@ -23,27 +24,70 @@ void Controller::place(const GangStart& start) {
   for (const AttemptPlaced& one : placed) order_start(one, places);
 }
 
-// Where the ranks of a gang are; nothing: it is no gang.
-GangPlaces Controller::places_of(JobId id) const {
-  const Job& job = *ledger_.find_job(id);
-  GangPlaces places;
-  if (ledger_.ranks_of(job).empty()) return places;
-  places.resize(job.tasks.count);
+namespace {
+
+// What the ranks of a gang with these allocations (null: none) are told of each other.
+GangPlaces places_at(const Ledger& ledger, const std::vector<const Allocation*>& ranks) {
+  GangPlaces places(ranks.size());
   std::set<NodeId> nodes;
-  for (std::uint32_t rank = 0; rank < places.size(); ++rank) {
-    const ActiveAttempt* attempt = ledger_.find_active({id, rank});
-    if (attempt == nullptr) continue;
-    const Node& node = *ledger_.find_node(attempt->allocation.node);
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    if (ranks[rank] == nullptr) continue;
+    const Allocation& allocation = *ranks[rank];
+    const Node& node = *ledger.find_node(allocation.node);
     nodes.insert(node.id);
-    places[rank] = {node.name, node.address.empty() ? node.name : node.address,
-                    attempt->allocation.ports,
-                    static_cast<std::uint32_t>(attempt->allocation.devices.size())};
+    places[rank] = {node.name, node.address.empty() ? node.name : node.address, allocation.ports,
+                    static_cast<std::uint32_t>(allocation.devices.size())};
   }
   // On one node nothing has to leave it.
   if (nodes.size() == 1) {
     for (RankPlace& place : places) place.address = "127.0.0.1";
   }
   return places;
+}
+
+}  // namespace
+
+// Where the ranks of a gang are; nothing: it is no gang.
+GangPlaces Controller::places_of(JobId id) const {
+  const Job& job = *ledger_.find_job(id);
+  if (ledger_.ranks_of(job).empty()) return {};
+  std::vector<const Allocation*> ranks(job.tasks.count);
+  for (std::uint32_t rank = 0; rank < ranks.size(); ++rank) {
+    const ActiveAttempt* attempt = ledger_.find_active({id, rank});
+    if (attempt != nullptr) ranks[rank] = &attempt->allocation;
+  }
+  return places_at(ledger_, ranks);
+}
+
+std::vector<RankPlan> Controller::plan_of(const JobFacts& facts, const JobSpec& spec) const {
+  std::vector<const Request*> wanted;
+  for (const RankGroup& group : facts.ranks)
+    wanted.insert(wanted.end(), group.count, &group.request);
+  std::vector<Node> nodes = ledger_.nodes();
+  std::vector<Allocation> grants =
+      place_together(nodes, wanted, {.port_seed = facts.id.value * 64});
+  if (grants.size() < wanted.size()) {
+    for (Node& node : nodes) node = emptied(std::move(node));
+    grants = place_together(nodes, wanted, {.port_seed = facts.id.value * 64});
+  }
+  if (grants.size() < wanted.size()) return {};
+  std::vector<const Allocation*> ranks;
+  for (const Allocation& grant : grants) ranks.push_back(&grant);
+  const GangPlaces places = places_at(ledger_, ranks);
+  std::vector<RankPlan> plan;
+  for (std::uint32_t rank = 0; rank < grants.size(); ++rank) {
+    const Node& node = *ledger_.find_node(grants[rank].node);
+    Launch launch =
+        launch_of(facts.id, spec, {{facts.id, rank}, 1}, {}, grants[rank], node, places);
+    RankPlan& one = plan.emplace_back();
+    one.rank = rank;
+    one.group = spec.gang.workers[group_of_rank(spec.gang, rank)].name;
+    one.node = node.name;
+    for (const DeviceGrant& grant : grants[rank].devices) one.devices.push_back(grant.id);
+    one.ports = grants[rank].ports;
+    one.env = std::move(launch.env);
+  }
+  return plan;
 }
 
 // After a restart: ranks that are not known to have begun may still have to get ready.

@@ -107,6 +107,7 @@ class Daemon {
                                            .node_name = machine_.name,
                                            .slots = machine_.cpus,
                                            .memory = machine_.memory,
+                                           .ports = options_.ports,
                                            .descriptors = descriptors});
     if (!executor) return executor.error();
     executor_ = std::move(*executor);

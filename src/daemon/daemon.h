@@ -3,6 +3,7 @@
 #include <string>
 
 #include "base/units.h"
+#include "core/model/node.h"
 
 namespace tutti {
 
@@ -11,6 +12,7 @@ struct DaemonOptions {
   std::string home;             // absolute
   double slots = 0;             // cores that attempts may use at once
   MiB memory;                   // memory that attempts may use
+  PortRange ports;              // that attempts may be granted
   std::string listen;           // host:port of a TCP listener
   std::string token_path;       // file with that listener's token
   std::string tls_certificate;  // PEM file

@@ -19,15 +19,10 @@ using testing_support::broken_invariant;
 using testing_support::difference;
 using testing_support::Hardships;
 using testing_support::held_without_reason;
+using testing_support::lives;
 using testing_support::RandomLife;
 using testing_support::recovered;
 using testing_support::replayed;
-
-// How many lives are lived for a property; TUTTI_LIVES multiplies them for a night's run.
-std::uint32_t lives(std::uint32_t usual) {
-  const char* factor = std::getenv("TUTTI_LIVES");
-  return usual * static_cast<std::uint32_t>(factor == nullptr ? 1 : std::max(1, std::atoi(factor)));
-}
 
 constexpr Hardships kAll{
     .restarts = true, .lost_executors = true, .full_disks = true, .drains = true};

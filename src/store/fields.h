@@ -167,7 +167,10 @@ void fields(auto& codec,
   codec.number(node.max_jobs);
   codec.number(node.foreign_cpus);
   codec.number(node.foreign_memory);
-  if (codec.since(4)) codec.text(node.address);
+  if (!codec.since(4)) return;
+  codec.text(node.address);
+  codec.number(node.port_range.first);
+  codec.number(node.port_range.last);
 }
 
 // A histogram is mostly empty: positions and values of what is not.

@@ -103,6 +103,7 @@ Node sample_node() {
   node.foreign_cpus = MilliCpu(1500);
   node.foreign_memory = MiB(2048);
   node.address = "10.0.0.7";
+  node.port_range = {21000, 21999};
   return node;
 }
 

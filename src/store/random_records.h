@@ -216,6 +216,7 @@ class RandomRecords {
     made.foreign_cpus = MilliCpu(whole());
     made.foreign_memory = MiB(whole());
     made.address = bytes();
+    made.port_range = {narrow(), narrow()};
     return made;
   }
   Profile profile() {

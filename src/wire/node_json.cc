@@ -83,11 +83,17 @@ Result<void> set_patience(const json::value& value, Node& node) {
   return {};
 }
 
+Result<void> set_ports(const json::value& value, Node& node) {
+  const auto text = word_from_json(value, "ports");
+  if (!text) return text.error();
+  return store(parse_port_range(*text), node.port_range);
+}
+
 // Name before address, which gives one to a node that has none.
-constexpr std::array<std::string_view, 7> kKeys = {"name",     "address", "key",     "gpus",
-                                                   "max_jobs", "labels",  "patience"};
-constexpr std::array kSetters = {set_name,     set_address, set_key,     set_gpus,
-                                 set_max_jobs, set_labels,  set_patience};
+constexpr std::array<std::string_view, 8> kKeys = {"name",     "address", "key",      "gpus",
+                                                   "max_jobs", "labels",  "patience", "ports"};
+constexpr std::array kSetters = {set_name,     set_address, set_key,      set_gpus,
+                                 set_max_jobs, set_labels,  set_patience, set_ports};
 
 }  // namespace
 

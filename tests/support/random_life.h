@@ -1,6 +1,8 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
+#include <cstdlib>
 #include <random>
 #include <set>
 #include <string>
@@ -11,6 +13,16 @@
 #include "tests/support/world.h"
 
 namespace tutti::testing_support {
+
+// How many lives are lived for a property; TUTTI_LIVES multiplies them for a night's run.
+// Sanitizers look for other faults, which few lives show as well.
+inline std::uint32_t lives(std::uint32_t usual) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  usual /= 4;
+#endif
+  const char* factor = std::getenv("TUTTI_LIVES");
+  return usual * static_cast<std::uint32_t>(factor == nullptr ? 1 : std::max(1, std::atoi(factor)));
+}
 
 // What a RandomLife may do to its cluster.
 struct Hardships {

@@ -2,12 +2,19 @@
 
 #include <fmt/format.h>
 
+#include <boost/json.hpp>
+#include <map>
+
 #include "cli/output/table.h"
 #include "cli/output/text.h"
+#include "client/answer_fields.h"
+#include "client/views.h"
 #include "core/spec/quantity.h"
 
 namespace tutti {
 namespace {
+
+namespace json = boost::json;
 
 std::string gpus_text(const DeviceRequest& devices) {
   if (devices.count == 0) return "-";
@@ -21,6 +28,15 @@ std::string gpus_text(const DeviceRequest& devices) {
 std::string place_in_group(const WorkerGroup& group, Framework framework, std::uint32_t index) {
   const bool set = framework == Framework::kJobset;
   return fmt::format("{}{} {}", group.name, set ? fmt::format("[{}]", group.replica) : "", index);
+}
+
+std::string numbers_text(const json::value& rank, std::string_view key) {
+  std::string text;
+  const json::value* numbers = rank.as_object().if_contains(key);
+  if (numbers == nullptr || !numbers->is_array()) return "-";
+  for (const json::value& one : numbers->as_array())
+    text += (text.empty() ? "" : ",") + json::serialize(one);
+  return text.empty() ? "-" : text;
 }
 
 std::string summary(const JobSpec& spec) {
@@ -59,6 +75,29 @@ std::string render_ranks(const JobSpec& spec, const Screen& screen) {
     }
   }
   return summary(spec) + "\n" + table.render(screen);
+}
+
+std::string render_plan(const json::array& plan, const Screen& screen) {
+  using Align = Table::Align;
+  Table table({{"RANK", Align::kRight}, {"GROUP"}, {"NODE"}, {"GPUS"}, {"PORTS"}});
+  std::map<std::string, std::size_t> told;  // how many ranks are told this
+  for (const json::value& rank : plan) {
+    table.add({std::to_string(integer_at(rank, "rank").value_or(0)),
+               printable(text_at(rank, "group")), printable(text_at(rank, "node")),
+               numbers_text(rank, "devices"), numbers_text(rank, "ports")});
+    for (const std::string& entry : texts_at(rank, "env")) ++told[entry];
+  }
+  std::string text = table.render(screen) + "\nAll are told:\n";
+  for (const auto& [entry, ranks] : told) {
+    if (ranks == plan.size()) text += "  " + printable(entry) + "\n";
+  }
+  for (const json::value& rank : plan) {
+    text += fmt::format("Rank {}:\n", integer_at(rank, "rank").value_or(0));
+    for (const std::string& entry : texts_at(rank, "env")) {
+      if (told[entry] < plan.size()) text += "  " + printable(entry) + "\n";
+    }
+  }
+  return text;
 }
 
 }  // namespace tutti

@@ -58,6 +58,11 @@ Result<json::object> common_fields(const Arguments& arguments) {
     if (!patience) return patience.error();
     fields["patience"] = text_to_json(arguments.value("patience"));
   }
+  if (arguments.has("ports")) {
+    const auto ports = parse_port_range(arguments.value("ports"));
+    if (!ports) return ports.error();
+    fields["ports"] = text_to_json(arguments.value("ports"));
+  }
   json::array labels;
   for (const std::string& text : arguments.list("label")) {
     for (const std::string_view label : split_commas(text)) labels.push_back(text_to_json(label));

@@ -23,6 +23,7 @@ inline constexpr Option kAddOptions[] = {
      "TIME",
      "how long jobs wait for a machine that is cut off (default 2m)",
      {}},
+    {"ports", 0, Kind::kValue, "A-B", "TCP ports that workers may be granted (20000-29999)", {}},
     {"keep", 0, Kind::kFlag, {}, "keep it although it cannot be reached now", {}},
 };
 

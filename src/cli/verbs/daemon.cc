@@ -31,6 +31,7 @@ constexpr int kStopMs = 30'000;
 constexpr Option kOptions[] = {
     {"slots", 0, Kind::kValue, "N", "use at most N cores (default: all of the machine)", {}},
     {"mem", 0, Kind::kValue, "SIZE", "use at most this much memory (default: all)", {}},
+    {"ports", 0, Kind::kValue, "A-B", "TCP ports that workers may be granted (20000-29999)", {}},
     {"listen", 0, Kind::kValue, "HOST:PORT", "listen there too; clients need the token", {}},
     {"token", 0, Kind::kValue, "FILE", "file with the token for --listen (default: HOME/token)",
      "<file>"},
@@ -63,6 +64,11 @@ Result<DaemonArguments> daemon_arguments(const Arguments& arguments, std::string
     if (!memory) return invalid_input("mem: " + memory.error().message);
     out.memory_mib = memory->value;
   }
+  if (arguments.has("ports")) {
+    auto ports = parse_port_range(arguments.value("ports"));
+    if (!ports) return ports.error();
+    out.ports = *ports;
+  }
   out.listen = arguments.value("listen");
   if (!out.listen.empty() && out.listen.find(':') == std::string::npos) {
     return invalid_input("listen: " + shown(out.listen) + " is not of the form HOST:PORT");
@@ -86,7 +92,7 @@ Result<DaemonArguments> daemon_arguments(const Arguments& arguments, std::string
 // The options again, for the daemon's own command line. Its current folder is another one.
 std::vector<std::string> passed_on(const Arguments& arguments) {
   std::vector<std::string> words;
-  for (const char* option : {"slots", "mem", "listen", "emulate-gpus"}) {
+  for (const char* option : {"slots", "mem", "ports", "listen", "emulate-gpus"}) {
     if (arguments.has(option))
       words.insert(words.end(), {"--" + std::string(option), arguments.value(option)});
   }

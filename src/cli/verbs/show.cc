@@ -89,7 +89,7 @@ void print_tasks(Session& session, const JobView& job, const json::array& tasks)
     return;
   }
   const std::string table = job.shape == "gang"
-                                ? render_ranks(views, session.screen(), session.now())
+                                ? render_rank_states(views, session.screen(), session.now())
                                 : render_tasks(views, session.screen(), session.now());
   session.screen().out("\n" + table);
   if (job.tasks > views.size()) {

@@ -36,6 +36,7 @@ void Ledger::on(const CancelRequested& body, TimePoint at, Changes& changes) {
   Job& job = job_at(body.job);
   changes.jobs.insert(job.id);
   if (body.tasks.empty()) {
+    job.restarting = false;
     end_all_queued(job, TaskState::kCancelled, changes);
   } else {
     for (const std::uint32_t index : body.tasks)

@@ -8,7 +8,6 @@ namespace tutti {
 namespace {
 
 constexpr MilliGpu kWholeDevice{1000};
-constexpr std::uint32_t kPorts = kLastPort - kFirstPort + 1;
 // Ports of neighbouring seeds lie apart.
 constexpr std::uint64_t kPortStep = 16;
 // A display server or a monitor that keeps a context open does not make a device unfit to be had
@@ -64,14 +63,15 @@ bool has_room(const Node& node, const Request& request) {
   return request.cpus <= node.free_cpus - node.foreign_cpus &&
          request.memory <= node.free_memory - node.foreign_memory &&
          (node.max_jobs == 0 || node.jobs < node.max_jobs) &&
-         request.ports + node.ports.size() <= kPorts && is_meant(node, request);
+         request.ports + node.ports.size() <= node.port_range.size() && is_meant(node, request);
 }
 
 // Free ports of the node, the first ones from where the seed says, in rising order.
 std::vector<std::uint32_t> grant_ports(const Node& node, std::uint32_t count, std::uint64_t seed) {
   std::vector<std::uint32_t> granted;
-  for (std::uint64_t i = 0; i < kPorts && granted.size() < count; ++i) {
-    const auto port = kFirstPort + static_cast<std::uint32_t>((seed + i) % kPorts);
+  const PortRange& range = node.port_range;
+  for (std::uint64_t i = 0; i < range.size() && granted.size() < count; ++i) {
+    const auto port = range.first + static_cast<std::uint32_t>((seed + i) % range.size());
     if (!std::binary_search(node.ports.begin(), node.ports.end(), port)) granted.push_back(port);
   }
   return granted;
@@ -183,8 +183,8 @@ bool is_of_type(std::string_view type, std::string_view wanted) {
 
 bool could_ever_fit(const Node& node, const Request& request) {
   return node.state != Node::State::kGone && request.cpus <= node.cpus &&
-         request.memory <= node.memory && request.ports <= kPorts && is_meant(node, request) &&
-         enough_devices(node, request.devices, suffices_empty);
+         request.memory <= node.memory && request.ports <= node.port_range.size() &&
+         is_meant(node, request) && enough_devices(node, request.devices, suffices_empty);
 }
 
 bool fits_now(const Node& node, const Request& request) {

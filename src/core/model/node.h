@@ -39,10 +39,14 @@ struct DeviceDemand {
 // The machine that the daemon runs on is always this node.
 inline constexpr NodeId kThisMachine{1};
 
-// The TCP ports that attempts are granted, on every node: below those that Linux gives out by
-// itself (32768 and up), and away from what is usually in use.
-inline constexpr std::uint32_t kFirstPort = 20000;
-inline constexpr std::uint32_t kLastPort = 29999;
+// The TCP ports of a node that attempts may be granted. Usually below those that Linux gives out by
+// itself (32768 and up), and away from what is mostly in use.
+struct PortRange {
+  std::uint32_t first = 20000;
+  std::uint32_t last = 29999;
+  std::uint32_t size() const { return last - first + 1; }
+  bool operator==(const PortRange&) const = default;
+};
 
 // How a machine elsewhere is reached, as its owner said it.
 struct Remote {
@@ -76,6 +80,7 @@ struct Node {
   MiB foreign_memory;
   // Where other nodes reach what listens there; empty: its name.
   std::string address;
+  PortRange port_range;
   std::vector<std::uint32_t> ports;  // those that are granted; sorted
   bool operator==(const Node&) const = default;
 };

@@ -233,6 +233,21 @@ Result<std::uint32_t> parse_count(std::string_view what, std::string_view text, 
   return static_cast<std::uint32_t>(*value);
 }
 
+Result<PortRange> parse_port_range(std::string_view text) {
+  constexpr std::uint32_t kLeastPort = 1024;
+  constexpr std::uint32_t kMostPort = 65535;
+  const std::size_t dash = text.find('-');
+  if (dash == text.npos)
+    return invalid_input("ports " + shown(text) + ": write FIRST-LAST, such as 20000-29999");
+  const auto first = parse_count("ports", text.substr(0, dash), kLeastPort, kMostPort);
+  if (!first) return first.error();
+  const auto last = parse_count("ports", text.substr(dash + 1), kLeastPort, kMostPort);
+  if (!last) return last.error();
+  if (*last < *first)
+    return invalid_input("ports " + shown(text) + ": the last comes before the first");
+  return PortRange{*first, *last};
+}
+
 Result<DeviceRequest> parse_gpus(std::string_view text) {
   constexpr std::string_view kExample = "write a number, a type or both: 2, A100 or A100:2";
   const std::string_view body = trimmed(text);

@@ -6,6 +6,7 @@
 
 #include "base/result.h"
 #include "base/units.h"
+#include "core/model/node.h"
 #include "core/model/request.h"
 
 // The amounts that users write, on the command line, in job files and in JSON. All parsers are
@@ -34,6 +35,9 @@ Result<std::int32_t> parse_priority(std::string_view text);
 // A whole number from `least` to `most`; `what` names it in the message, such as "retries".
 Result<std::uint32_t> parse_count(std::string_view what, std::string_view text, std::uint32_t least,
                                   std::uint32_t most);
+
+// "20000-29999": TCP ports that work may be granted.
+Result<PortRange> parse_port_range(std::string_view text);
 
 // "2", "A100" (one of that type) or "A100:2": the count and the type.
 Result<DeviceRequest> parse_gpus(std::string_view text);

@@ -177,5 +177,13 @@ TEST(Format, of_the_smallest_duration_does_not_overflow) {
   EXPECT_EQ(format_duration(Duration(INT64_MIN))[0], '-');
 }
 
+TEST(Ports, a_range_has_two_ends_in_order) {
+  EXPECT_EQ(*parse_port_range("20000-29999"), (PortRange{20000, 29999}));
+  EXPECT_EQ(parse_port_range("8080-8080")->size(), 1u);
+  for (const char* bad : {"", "20000", "20000-", "-20000", "30000-20000", "80-90", "1-70000",
+                          "20000-2x", "20000-29999-3"})
+    EXPECT_FALSE(parse_port_range(bad)) << bad;
+}
+
 }  // namespace
 }  // namespace tutti

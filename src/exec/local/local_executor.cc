@@ -30,6 +30,7 @@ Node node_of(const LocalOptions& options) {
   node.free_cpus = options.slots;
   node.free_memory = options.memory;
   node.keeps_backlog = true;
+  node.port_range = options.ports;
   return node;
 }
 

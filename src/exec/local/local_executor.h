@@ -26,6 +26,7 @@ struct LocalOptions {
   std::string node_name;  // empty: the host's name
   MilliCpu slots;
   MiB memory;
+  PortRange ports;                        // that attempts may be granted
   std::string binary = "/proc/self/exe";  // started as `binary keeper --home HOME`
   std::uint64_t descriptors = 0;          // soft limit for jobs, if this process has raised its own
 };

@@ -16,6 +16,7 @@ constexpr Duration kShort = milliseconds(20);
 constexpr std::size_t kMostForgotten = 64;
 constexpr int kMostTries = 5;
 constexpr char kNoFiles[] = "no staged files";
+constexpr char kPortTaken[] = "port ";
 
 std::string seconds_text(Duration time) {
   return std::to_string((time.value + 999999) / 1000000);
@@ -189,10 +190,10 @@ void Host::take(const AgentRefused& refused) {
     run->phase = Phase::kFiles;
     return stage(run->order.context->snapshot, run->order.attempt.task.job);
   }
-  // Others have a port: with other ports it may start.
-  const bool elsewhere = run->phase == Phase::kAsked;
   refuse(*run, node_.name + ": " + refused.reason);
-  if (elsewhere) run->told.outcome.ending = Ending::kPreempted;
+  // Somebody else has it: with other ports it may start.
+  if (!refused.reason.starts_with(kPortTaken)) return;
+  run->told.outcome.ending = Ending::kPreempted;
   reports_.back() = run->told;
 }
 
