@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "core/spec/command_line.h"
+#include "core/spec/ray_command.h"
 #include "core/spec/text.h"
 #include "core/spec/validate.h"
 
@@ -123,10 +124,20 @@ void complete(Request& request) {
   labels.erase(std::unique(labels.begin(), labels.end()), labels.end());
 }
 
+// Ray listens on so many, whatever else is asked for.
+void fill_ray_ports(std::vector<WorkerGroup>& workers) {
+  for (WorkerGroup& group : workers) {
+    const bool head = &group == &workers.front();
+    std::uint32_t& ports = group.ranks.request.ports;
+    ports = std::max(ports, head ? kRayHeadPorts : kRayNodePorts);
+  }
+}
+
 }  // namespace
 
 void fill_gang(JobSpec& spec) {
   if (spec.gang.workers.empty()) return;
+  if (spec.gang.framework == Framework::kRay) fill_ray_ports(spec.gang.workers);
   std::uint64_t ranks = 0;
   bool all_have_commands = true;
   for (WorkerGroup& group : spec.gang.workers) {

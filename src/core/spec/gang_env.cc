@@ -4,6 +4,7 @@
 #include <cctype>
 #include <string_view>
 
+#include "core/spec/ray_command.h"
 #include "core/spec/text.h"
 
 namespace tutti {
@@ -119,6 +120,7 @@ class RankEnvironment {
   void add_pytorch();
   void add_jax();
   void add_jobset();
+  void add_ray();
   void add_xgboost();
   void add_mpi();
 
@@ -276,6 +278,14 @@ void RankEnvironment::add_jobset() {
   set("REPLICATED_JOB_REPLICAS", static_cast<std::uint64_t>(replicas));
 }
 
+// For ray_rank.py, beside the neutral ones.
+void RankEnvironment::add_ray() {
+  set("TUTTI_RAY_NODE_ADDRESS", places_[rank_].address);
+  set("TUTTI_RAY_GPUS", places_[rank_].devices);
+  if (places_.front().ports.size() > kRayBell)
+    set("TUTTI_RAY_BELL_PORT", places_.front().ports[kRayBell]);
+}
+
 // The tracker is run by rank 0, beside its own share of the work.
 void RankEnvironment::add_xgboost() {
   set_master();
@@ -311,6 +321,7 @@ void RankEnvironment::add_framework() {
     case Framework::kMpi:
       return add_mpi();
     case Framework::kRay:
+      return add_ray();
     case Framework::kNone:
       break;
   }

@@ -209,6 +209,17 @@ TEST(GangEnvironment, of_xgboost_names_the_tracker) {
                                      {"DMLC_ROLE", "worker"}}));
 }
 
+TEST(GangEnvironment, of_ray_is_what_starts_its_nodes) {
+  GangPlaces places = {{"a", "10.0.0.1", {7000, 7001, 7002}, 2}, {"b", "10.0.0.2", {7100}, 1}};
+  const JobSpec spec = gang_of(Framework::kRay, {group_of("Head", 1), group_of("Workers", 1)});
+  EXPECT_THAT(environment(spec, 1, places),
+              IsSupersetOf(Variables{{"TUTTI_MASTER_ADDR", "10.0.0.1"},
+                                     {"TUTTI_MASTER_PORT", "7000"},
+                                     {"TUTTI_RAY_BELL_PORT", "7001"},
+                                     {"TUTTI_RAY_NODE_ADDRESS", "10.0.0.2"},
+                                     {"TUTTI_RAY_GPUS", "1"}}));
+}
+
 TEST(GangEnvironment, of_mpi_is_a_host_file) {
   EXPECT_EQ(of_rank(Framework::kMpi, 0)["TUTTI_HOSTFILE_TEXT"],
             "10.0.0.1 slots=2\n10.0.0.2 slots=1");

@@ -6,6 +6,7 @@
 #include "core/spec/command_line.h"
 #include "core/spec/log_pattern.h"
 #include "core/spec/quantity.h"
+#include "core/spec/ray_command.h"
 #include "core/spec/script.h"
 
 namespace tutti {
@@ -220,6 +221,7 @@ Launch launch_of(JobId job, const JobSpec& spec, AttemptId attempt, const std::s
     return launch;
   }
   set_command(launch, spec, attempt.task.index, line);
+  if (spec.gang.framework == Framework::kRay) launch.argv = ray_argv(launch.argv);
   launch.env = environment(job, spec, attempt, allocation, node);
   if (!spec.gang.workers.empty()) {
     for (std::string& entry : gang_environment(job, spec, attempt.task.index, places))
