@@ -69,11 +69,13 @@ TEST(EventCodec, events_of_the_first_version_are_still_read) {
   EXPECT_FALSE(body.allocation.measuring);
 }
 
-TEST(EventCodec, jobs_of_the_third_version_have_no_limits_for_nodes) {
+TEST(EventCodec, jobs_of_the_third_version_have_neither_ports_nor_ranks_nor_limits_for_nodes) {
+  constexpr std::size_t kPortsOfRequest = 22;
   std::string buffer;
   EncodedEvent encoded = encode({TimePoint(1), JobSubmitted{}}, buffer);
   buffer[0] = 3;
-  buffer.pop_back();  // the empty list
+  buffer.resize(buffer.size() - 2);  // two empty lists
+  buffer.erase(kPortsOfRequest, 1);
   encoded.body = buffer;
   const auto decoded = decode(encoded);
   ASSERT_TRUE(decoded) << decoded.error().message;

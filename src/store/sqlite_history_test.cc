@@ -70,6 +70,7 @@ TEST_F(SqliteHistoryTest, a_summary_has_what_was_submitted) {
   RandomRecords random(5);
   JobSpec spec = random.spec();
   spec.command = {{"train"}, "", ""};
+  spec.lease = false;
   const JobRow row = random.job_row(JobId(1));
   commit({.submitted = {{JobId(1), &spec}}, .jobs = {row}});
   const auto summary = history_->summary(JobId(1));

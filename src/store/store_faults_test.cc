@@ -75,7 +75,7 @@ TEST_F(StoreFaults, a_newer_database_is_refused_and_left_untouched) {
   const Error error = open_error();
   EXPECT_EQ(error.code, ErrorCode::kUnsupported);
   EXPECT_EQ(error.message, "database " + path() +
-                               " was written by a newer Tutti (format 7, this one knows 3): "
+                               " was written by a newer Tutti (format 7, this one knows 4): "
                                "upgrade tutti, or use another TUTTI_HOME");
   EXPECT_EQ(content_of(path()), before);
   EXPECT_EQ(SqliteHistory::open(path()).error().code, ErrorCode::kUnsupported);
