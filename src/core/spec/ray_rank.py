@@ -12,6 +12,7 @@ import sys
 if sys.path[0] == "":  # by -c: what lies in the job's folder is no module of ours
     del sys.path[0]
 
+import fcntl
 import importlib.util
 import os
 import shutil
@@ -67,9 +68,16 @@ class Rank:
         self.memory = int(environ["TUTTI_MEMORY_MIB"]) << 20
         self.ports = environ["TUTTI_PORTS"].split(",")
 
+    def names(self):
+        return (HEAD_PORTS if self.rank == 0 else ()) + NODE_PORTS
+
+    def node_port(self):
+        """Where this rank's node listens as soon as it is there."""
+        return int(self.ports[self.names().index("node-manager-port")])
+
     def start(self, folder):
         """The words of `ray start`."""
-        names = (HEAD_PORTS if self.rank == 0 else ()) + NODE_PORTS
+        names = self.names()
         words = ["ray", "start", "--block", "--disable-usage-stats", "--log-style=record",
                  f"--node-ip-address={self.address}", f"--num-cpus={self.cpus}",
                  f"--num-gpus={self.gpus}", f"--temp-dir={folder}"]
@@ -110,6 +118,34 @@ class Node:
         stop(self.process)
         self.output.close()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class Turn:
+    """Ray gives a node half a minute to start, which a machine that starts many at once exceeds:
+    one for two cores starts at a time, and the others wait. Whoever dies gives his turn back."""
+
+    def __init__(self, rank):
+        turns = max(1, (os.cpu_count() or 1) // 2)
+        path = f"/tmp/tutti-ray-{os.getuid()}-{rank.node_port() % turns}.lock"
+        self.file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+
+    def __enter__(self):
+        fcntl.flock(self.file, fcntl.LOCK_EX)
+
+    def __exit__(self, *failure):
+        os.close(self.file)
+
+
+def started(rank, until):
+    """A node that listens."""
+    with Turn(rank):
+        node = Node(rank)
+        try:
+            connected((rank.address, rank.node_port()), until, node.check).close()
+        except BaseException:
+            node.end()
+            raise
+    return node
 
 
 class Bell:
@@ -207,10 +243,9 @@ def head(rank, command):
     until = time.monotonic() + PATIENCE
     os.environ["RAY_ADDRESS"] = f"{rank.head}:{rank.head_port}"
     bell = Bell(rank.bell_port)
-    node = Node(rank)
+    node = started(rank, until)
     try:
-        connected((rank.address, rank.head_port), until, node.check).close()
-        bell.ring(START)
+        bell.ring(START)  # a worker's node would give up when the head's is not there soon
         wait_for_nodes(rank, node, until)
         code = run(command, node)
         bell.ring(END)
@@ -221,11 +256,12 @@ def head(rank, command):
 
 
 def worker(rank):
-    bell = connected((rank.head, rank.bell_port), time.monotonic() + PATIENCE)
+    until = time.monotonic() + PATIENCE
+    bell = connected((rank.head, rank.bell_port), until)
     bell.settimeout(None)
     if bell.recv(1) != START:
         raise Failed("rank 0 has gone before its Ray was there")
-    node = Node(rank)
+    node = started(rank, until)
     heard = []
 
     def listen():
