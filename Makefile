@@ -41,15 +41,15 @@ test-unit:  ## unit tests (preset dev)
 	@tools/run-tests unit
 
 test-integration:  ## a real daemon, every verb (preset release)
-	@tools/install-packages build test ssh
+	@tools/install-packages build test ssh containers
 	@tools/run-tests integration
 
 test-asan:  ## unit and integration tests with address and undefined-behaviour sanitizers
-	@tools/install-packages build test ssh
+	@tools/install-packages build test ssh containers
 	@tools/run-tests asan-ubsan
 
 test-tsan:  ## unit and integration tests with the thread sanitizer
-	@tools/install-packages build test ssh
+	@tools/install-packages build test ssh containers
 	@tools/run-tests tsan
 
 test-fuzz:  ## FUZZ_SECONDS (60) of fuzzing, shared by all targets

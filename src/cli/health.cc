@@ -15,6 +15,7 @@
 #include "base/home.h"
 #include "cli/output/gpus.h"
 #include "cli/output/text.h"
+#include "cli/tool_answer.h"
 #include "client/autostart.h"
 #include "core/spec/quantity.h"
 
@@ -109,7 +110,62 @@ Finding lingering() {
   return {Level::kOk, "logout", "jobs go on after logout; 'loginctl enable-linger' makes it sure"};
 }
 
+constexpr Duration kLongestAnswer = seconds(20);
+
+std::string last_line(std::string text) {
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  return text.substr(text.rfind('\n') + 1);
+}
+
+// Podman does not bring along what stands for process 1 of a container.
+bool has_catatonit() {
+  for (const char* folder : {"/usr/libexec/podman", "/usr/local/libexec/podman", "/usr/lib/podman",
+                             "/usr/local/lib/podman", "/usr/bin"}) {
+    if (::access(fmt::format("{}/catatonit", folder).c_str(), X_OK) == 0) return true;
+  }
+  return false;
+}
+
+// What a runtime that answers cannot do for this user; empty: nothing is missing.
+std::string lacking(const std::string& runtime) {
+  if (runtime != "podman") return {};
+  if (!has_catatonit())
+    return "without catatonit many programs do not notice that they are to end; install it";
+  std::error_code failure;
+  if (::getuid() != 0 && !fs::exists("/sys/fs/cgroup/cgroup.controllers", failure))
+    return "CPUs and memory of a user's containers are not limited without cgroup v2";
+  return {};
+}
+
+std::optional<Finding> check_runtime(const std::string& runtime) {
+  const auto version = ask_tool({runtime, "--version"}, kLongestAnswer);
+  if (!version) return std::nullopt;
+  const std::string name = last_line(version->text);
+  const auto works = ask_tool({runtime, "info"}, kLongestAnswer);
+  if (!works || works->status != 0) {
+    const std::string why = works ? last_line(works->text) : works.error().message;
+    return Finding{Level::kWarn, "containers",
+                   fmt::format("{}, but it does not work here: {}", name, why)};
+  }
+  const std::string missing = lacking(runtime);
+  if (!missing.empty()) return Finding{Level::kWarn, "containers", name + "; " + missing};
+  return Finding{Level::kOk, "containers", name};
+}
+
 }  // namespace
+
+std::vector<Finding> check_containers() {
+  std::vector<Finding> findings;
+  for (const char* runtime : {"podman", "docker"}) {
+    if (auto found = check_runtime(runtime)) findings.push_back(std::move(*found));
+  }
+  if (findings.empty()) {
+    findings.push_back({Level::kOk, "containers",
+                        "neither podman nor docker is there; jobs with an image need one of them, "
+                        "or --no-container"});
+  }
+  return findings;
+}
 
 const char* level_name(Finding::Level level) {
   switch (level) {

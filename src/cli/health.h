@@ -29,6 +29,8 @@ std::vector<Finding> check_socket(const std::string& home);
 // The daemon as it describes itself, or why it does not answer.
 std::vector<Finding> check_daemon(const std::string& home, const Result<StatusView>& status,
                                   TimePoint now);
+// The container runtimes of this machine: which, what version, and what does not work.
+std::vector<Finding> check_containers();
 // The GPUs as the running daemon sees them.
 Finding check_gpus(const Result<GpusView>& gpus);
 // The clock: a plausible year, and nothing in the home from the future.

@@ -112,7 +112,8 @@ Result<void> complete(json::object& job, const Arguments& arguments,
     if (auto applied = environment.apply(setting); !applied) return applied;
   }
   job["env"] = to_array(environment.variables());
-  if (wants_labels(job) && !settings.empty()) {
+  // Neither another machine nor a container has anything else of it.
+  if ((wants_labels(job) || job.contains("container")) && !settings.empty()) {
     Environment sent;
     for (const std::string& setting : settings) {
       if (auto applied = sent.apply(setting); !applied) return applied;

@@ -105,7 +105,8 @@ Result<FileToKeep> seen(const std::string& path) {
 // Walks a tree and keeps what is not ignored; content is not read yet.
 class Walk {
  public:
-  Walk(fs::path root, const SnapshotChoice& choice) : root_(std::move(root)) {
+  Walk(fs::path root, const SnapshotChoice& choice)
+      : root_(std::move(root)), reads_rules_(!choice.given_rules_alone) {
     if (!choice.ignored.empty()) rules_.add(choice.ignored, "");
     for (const std::string& path : choice.paths) {
       const std::string plain = fs::path(path).lexically_normal().string();
@@ -127,7 +128,8 @@ class Walk {
     const fs::path here = folder.empty() ? root_ : root_ / folder;
     std::error_code failure;
     for (const char* name : {".gitignore", ".tuttiignore"}) {
-      if (fs::is_regular_file(here / name, failure)) rules_.add(slurp(here / name), folder);
+      if (reads_rules_ && fs::is_regular_file(here / name, failure))
+        rules_.add(slurp(here / name), folder);
     }
     fs::directory_iterator at(here, failure);
     // One that was removed since it was seen; the top must be there.
@@ -171,6 +173,7 @@ class Walk {
   }
 
   fs::path root_;
+  bool reads_rules_;
   std::vector<std::string> chosen_;
   IgnoreRules rules_;
   std::vector<SnapshotFile> files_;

@@ -23,6 +23,7 @@ struct SnapshotChoice {
   std::vector<std::string> paths;  // relative files and folders; empty, or "." among them: all
   std::string ignored;             // further rules, as in a .gitignore at the top
   std::string digests;             // file in which digests are remembered; empty: none
+  bool given_rules_alone = false;  // a .gitignore or .tuttiignore does not count
 };
 
 // Told how many files are done, of how many.

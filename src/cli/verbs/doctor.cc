@@ -45,6 +45,7 @@ std::vector<Finding> examine(Session& session) {
     auto gpus = session.running_client().request("GET", "/v1/gpus", {});
     findings.push_back(check_gpus(gpus ? Result<GpusView>(gpus_view(*gpus)) : gpus.error()));
   }
+  add(check_containers());
   add(check_clock(*home, session.now()));
   add(check_system());
   return findings;
@@ -73,21 +74,21 @@ int run(Session& session, const Arguments&) {
 
 }  // namespace
 
-const Verb kDoctorVerb{
-    .name = "doctor",
-    .aliases = kNoAliases,
-    .summary = "check that everything is in order",
-    .description =
-        "Looks at the home folder, the disk, the daemon, its socket, limits and "
-        "GPUs, the clock and the system, and says what to do about what is wrong. "
-        "Exits with 1 when something is.",
-    .usage = "[OPTIONS]",
-    .word_choices = {},
-    .tail = Tail::kWords,
-    .least_words = 0,
-    .most_words = 0,
-    .groups = kGroups,
-    .examples = kExamples,
-    .run = run};
+const Verb kDoctorVerb{.name = "doctor",
+                       .aliases = kNoAliases,
+                       .summary = "check that everything is in order",
+                       .description =
+                           "Looks at the home folder, the disk, the daemon, its socket, limits and "
+                           "GPUs, container runtimes, the clock and the system, and says what to "
+                           "do about what is wrong. "
+                           "Exits with 1 when something is.",
+                       .usage = "[OPTIONS]",
+                       .word_choices = {},
+                       .tail = Tail::kWords,
+                       .least_words = 0,
+                       .most_words = 0,
+                       .groups = kGroups,
+                       .examples = kExamples,
+                       .run = run};
 
 }  // namespace tutti

@@ -1,4 +1,7 @@
 #include <gmock/gmock.h>
+#include <stdlib.h>
+
+#include <filesystem>
 
 #include "cli/testing/scripted_verbs.h"
 #include "wire/job_json.h"
@@ -11,6 +14,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
+using testing::StartsWith;
 
 constexpr const char* kManifest = R"(kind: AIchorManifest
 apiVersion: 0.2.1
@@ -43,6 +47,19 @@ class ManifestVerbs : public ScriptedVerbs {
   ManifestVerbs() {
     daemon->answers["POST /v1/jobs"] = R"({"id":5,"ids":[5]})";
     daemon->answers["POST /v1/jobs?dry_run=1"] = R"({"dry_run":true,"explanations":[]})";
+    for (const char* context : {"", "sub/", "c/"})
+      file(std::string(context) + "Dockerfile", "FROM x");
+    const char* const path = ::getenv("PATH");
+    path_ = path == nullptr ? "" : path;
+    ::setenv("PATH", (folder + "/bin:" + path_).c_str(), 1);
+    has_images(true);
+  }
+  ~ManifestVerbs() override { ::setenv("PATH", path_.c_str(), 1); }
+
+  // A podman that has every image, or none.
+  void has_images(bool all) const {
+    const std::string program = file("bin/podman", all ? "#!/bin/sh\n" : "#!/bin/sh\nexit 1\n");
+    std::filesystem::permissions(program, std::filesystem::perms::owner_all);
   }
   // The job that the daemon was sent.
   JobSpec sent() const {
@@ -50,6 +67,9 @@ class ManifestVerbs : public ScriptedVerbs {
     EXPECT_TRUE(spec) << (spec ? "" : spec.error().message);
     return spec ? *spec : JobSpec();
   }
+
+ private:
+  std::string path_;
 };
 
 TEST_F(ManifestVerbs, a_manifest_is_submitted_as_a_gang_in_its_folder) {
@@ -59,11 +79,25 @@ TEST_F(ManifestVerbs, a_manifest_is_submitted_as_a_gang_in_its_folder) {
   EXPECT_EQ(spec.gang.framework, Framework::kTensorflow);
   EXPECT_THAT(spec.command.argv, ElementsAre("python", "-u", "src/main.py"));
   EXPECT_EQ(spec.workdir, folder + "/sub");
-  EXPECT_EQ(spec.container.image, "tf-multi-jobs");
+  EXPECT_THAT(spec.container.image, StartsWith("tutti/tf-multi-jobs:"));
   EXPECT_EQ(spec.container.build,
             (ImageBuild{folder + "/sub/Dockerfile", folder + "/sub", "", {}}));
   EXPECT_EQ(screen.out_text, "Submitted job 5 (tf-multi-jobs).\n");
   EXPECT_THAT(screen.err_text, IsEmpty());
+}
+
+TEST_F(ManifestVerbs, an_image_that_is_not_there_is_built_by_a_job_before_it) {
+  has_images(false);
+  EXPECT_EQ(call({"submit", file("manifest.yaml", kManifest)}), 0);
+  ASSERT_EQ(sent().after.size(), 1u);
+  EXPECT_EQ(sent().after[0].job, JobId(5));
+  EXPECT_THAT(screen.err_text, HasSubstr("job 5 builds the image tutti/tf-multi-jobs:"));
+}
+
+TEST_F(ManifestVerbs, a_manifest_without_its_dockerfile_is_refused) {
+  std::filesystem::remove(folder + "/Dockerfile");
+  EXPECT_EQ(call({"submit", file("manifest.yaml", kManifest)}), 1);
+  EXPECT_THAT(screen.err_text, HasSubstr("there is no Dockerfile"));
 }
 
 TEST_F(ManifestVerbs, without_a_container_its_commands_are_processes_and_it_says_so) {
@@ -136,7 +170,7 @@ TEST_F(ManifestVerbs, a_dry_run_tells_of_the_image_and_of_jobs_in_a_set) {
   text.replace(text.find("operator: tf"), 12, "operator: jobset");
   text.replace(text.find("count: 5"), 8, "count: 2");
   EXPECT_EQ(call({"run", "--dry-run", file("manifest.yaml", text)}), 0);
-  EXPECT_THAT(screen.out_text, HasSubstr("2 workers of jobset in tf-multi-jobs, built from "));
+  EXPECT_THAT(screen.out_text, HasSubstr("2 workers of jobset in tutti/tf-multi-jobs:"));
   EXPECT_THAT(screen.out_text, HasSubstr("   1  Worker[1] 0     1   1G"));
 }
 

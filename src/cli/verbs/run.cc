@@ -4,6 +4,7 @@
 
 #include "cli/arguments.h"
 #include "cli/follow.h"
+#include "cli/image_builds.h"
 #include "cli/job_options.h"
 #include "cli/job_request.h"
 #include "cli/output/json.h"
@@ -53,8 +54,10 @@ int run(Session& session, const Arguments& arguments) {
   if (requests->jobs.size() != 1) {
     return session.usage_error("the file has several jobs; use 'tutti submit' for them");
   }
+  if (auto named = name_built_images(*requests); !named) return session.fail(named.error());
   if (arguments.has("dry-run")) return print_dry_run(session, requests->jobs);
   if (auto taken = add_snapshots(session, *requests); !taken) return session.fail(taken.error());
+  if (auto built = submit_builds(session, *requests); !built) return session.fail(built.error());
   auto submission = submit_jobs(session, requests->jobs);
   if (!submission) return session.fail(submission.error());
   FollowOptions options;

@@ -4,6 +4,7 @@
 
 #include "cli/arguments.h"
 #include "cli/follow.h"
+#include "cli/image_builds.h"
 #include "cli/job_options.h"
 #include "cli/job_request.h"
 #include "cli/output/json.h"
@@ -98,8 +99,10 @@ int follow_submitted(Session& session, std::uint64_t id, const json::value& job)
 int run(Session& session, const Arguments& arguments) {
   auto requests = jobs_of(session, arguments);
   if (!requests) return session.refuse(requests.error());
+  if (auto named = name_built_images(*requests); !named) return session.fail(named.error());
   if (arguments.has("dry-run")) return print_dry_run(session, requests->jobs);
   if (auto taken = add_snapshots(session, *requests); !taken) return session.fail(taken.error());
+  if (auto built = submit_builds(session, *requests); !built) return session.fail(built.error());
   auto submission = submit_jobs(session, requests->jobs);
   if (!submission) return session.fail(submission.error());
   print_ids(session, arguments, requests->jobs, *submission);

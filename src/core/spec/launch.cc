@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "core/spec/command_line.h"
+#include "core/spec/container.h"
 #include "core/spec/log_pattern.h"
 #include "core/spec/quantity.h"
 #include "core/spec/ray_command.h"
@@ -204,12 +205,16 @@ LaunchContext context_of(JobId job, const JobSpec& spec, std::size_t group) {
   context.lease = spec.lease;
   context.holder_pid = spec.holder_pid;
   context.holder_birth = spec.holder_birth;
-  if (spec.gang.workers.empty()) return context;
-  const WorkerGroup& workers = spec.gang.workers.at(group);
-  context.request = workers.ranks.request;
-  if (workers.time_limit.value > 0) context.time_limit = workers.time_limit;
-  context.group = static_cast<std::uint32_t>(group);
-  context.start_timeout = spec.gang.start_timeout;
+  if (!spec.gang.workers.empty()) {
+    const WorkerGroup& workers = spec.gang.workers.at(group);
+    context.request = workers.ranks.request;
+    if (workers.time_limit.value > 0) context.time_limit = workers.time_limit;
+    context.group = static_cast<std::uint32_t>(group);
+    context.start_timeout = spec.gang.start_timeout;
+  }
+  // The runtime limits what is in the container. It may itself need more than the job was given.
+  if (!spec.container.image.empty())
+    context.request.limit_cpus = context.request.limit_memory = false;
   return context;
 }
 
@@ -235,6 +240,7 @@ Launch launch_of(JobId job, const JobSpec& spec, AttemptId attempt, const std::s
     launch.result_folder = expand_log_pattern(spec.results.folder, names_of(job, spec, attempt));
     launch.result_paths = spec.results.paths;
   }
+  if (!spec.container.image.empty()) put_in_container(launch, job, spec, attempt, allocation, node);
   return launch;
 }
 

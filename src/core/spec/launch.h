@@ -45,6 +45,9 @@ struct Launch {
   // If not empty the executor keeps it in a private file, mode 0700, for the attempt's time, and
   // replaces the first argv element that is equal to kScriptPlaceholder by the path of that file.
   std::string script_text;
+  // If not empty: executed when all processes of the attempt are gone, before its end is told, with
+  // the same environment and a time limit. It ends what runs elsewhere on its behalf: a container.
+  std::vector<std::string> cleanup;
   // For a node elsewhere: where the results of this attempt go here; empty: nowhere.
   std::string result_folder;
   std::vector<std::string> result_paths;
@@ -58,7 +61,7 @@ LaunchContext context_of(JobId job, const JobSpec& spec, std::size_t group = 0);
 
 // What to execute for one attempt. `line` is the attempt's command of a batch, empty otherwise.
 // Adds the TUTTI_* variables and those that make the granted devices visible; of a gang also what
-// tells of its other ranks.
+// tells of its other ranks. What a container needs is in it too.
 Launch launch_of(JobId job, const JobSpec& spec, AttemptId attempt, const std::string& line,
                  const Allocation& allocation, const Node& node, const GangPlaces& places = {});
 

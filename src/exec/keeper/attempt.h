@@ -21,12 +21,14 @@ struct Attempt {
     kStopping,  // was sent SIGTERM; its grace period runs
     kKilling,   // was sent SIGKILL
     kDraining,  // its main process has ended; what else it started is being ended
+    kCleaning,  // all its processes are gone; its clean-up command runs
   };
   StartOrder order;
   std::shared_ptr<JobContext> context;
   Phase phase = Phase::kWaiting;
   std::uint64_t serial = 0;  // within this keeper; in its processes' environment
   pid_t pid = -1;            // main process, leader of its session and group
+  pid_t cleaner = -1;        // process of its clean-up command, while that runs
   TimePoint started_at;
   std::int64_t started_us = 0;      // monotonic
   std::uint64_t started_ticks = 0;  // since boot, as /proc counts

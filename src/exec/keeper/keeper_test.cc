@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -261,6 +262,42 @@ TEST_F(KeeperTest, a_home_that_cannot_be_written_is_an_error) {
   start();
   EXPECT_NE(await_exit(), 0);
   home_.resize(home_.size() - std::string("/missing/folder").size());
+}
+
+TEST_F(KeeperTest, a_cleanup_runs_when_all_processes_are_gone_and_before_the_end_is_told) {
+  start();
+  Controller controller(home_);
+  controller.send(Hello{}).send(context());
+  const std::string note = home_ + "/note";
+  StartOrder order = command(0, {"sh", "-c", "sleep 600 & echo $! > '" + note + "'; exit 3"});
+  controller.send(CleanupOrder{
+      attempt(0), {"/bin/sh", "-c", "kill -0 $(cat \"$1\") || echo gone >> \"$1\"", "x", note}});
+  AttemptEnded ended;
+  ASSERT_TRUE(controller.send(order).await(ended));
+  EXPECT_EQ(ended.outcome.exit_code, 3);
+  std::ifstream file(note);
+  std::string pid;
+  std::string word;
+  file >> pid >> word;
+  EXPECT_EQ(word, "gone");
+  EXPECT_TRUE(std::filesystem::is_empty(home_ + "/scripts"));
+}
+
+TEST_F(KeeperTest, a_cleanup_of_one_attempt_is_no_process_of_another) {
+  start();
+  Controller controller(home_);
+  controller.send(Hello{}).send(context());
+  const std::string go = home_ + "/go";
+  controller.send(CleanupOrder{
+      attempt(0), {"/bin/sh", "-c", "until test -e \"$1\"; do sleep 0.01; done", "x", go}});
+  AttemptEnded ended;
+  controller.send(command(0, {"true"})).send(command(1, {"true"}));
+  ASSERT_TRUE(controller.await(ended));
+  EXPECT_EQ(ended.attempt, attempt(1));
+  std::ofstream(go) << "";
+  ASSERT_TRUE(controller.await(ended));
+  EXPECT_EQ(ended.attempt, attempt(0));
+  EXPECT_TRUE(ended.outcome.message.empty());
 }
 
 }  // namespace

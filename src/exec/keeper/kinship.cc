@@ -14,6 +14,7 @@ Kinship::Kinship(const std::string& incarnation) : mark_("TUTTI_KEEPER=" + incar
 Attempt* Kinship::reaped(pid_t pid) {
   const auto found = mains_.find(pid);
   if (found == mains_.end()) {
+    if (helpers_.erase(pid) > 0) return nullptr;
     orphans_.erase(pid);
     stray_seen_ = true;
     return nullptr;
@@ -53,9 +54,9 @@ void Kinship::kill_group(Attempt& attempt) const {
 
 void Kinship::chase_orphans() {
   const std::vector<pid_t>& children = children_.read();
-  if (children.size() == mains_.size()) return;
+  if (children.size() == mains_.size() + helpers_.size()) return;
   for (const pid_t pid : children) {
-    if (!mains_.contains(pid)) chase(pid);
+    if (!mains_.contains(pid) && !helpers_.contains(pid)) chase(pid);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -21,6 +22,8 @@ class Kinship {
   explicit Kinship(const std::string& incarnation);
 
   void main_started(Attempt& attempt) { mains_.emplace(attempt.pid, &attempt); }
+  // A child of the keeper that is of no attempt and ends by itself.
+  void helper_started(pid_t pid) { helpers_.insert(pid); }
   // The attempt whose main process this was, which is draining from now on; null: it was an orphan.
   Attempt* reaped(pid_t pid);
 
@@ -46,6 +49,7 @@ class Kinship {
   std::string mark_;  // "TUTTI_KEEPER=<incarnation>."
   ChildList children_;
   std::unordered_map<pid_t, Attempt*> mains_;  // of attempts that run
+  std::unordered_set<pid_t> helpers_;
   std::vector<Attempt*> draining_;
   std::unordered_map<pid_t, std::uint64_t> orphans_;  // whose they are, once it is known
   bool stray_seen_ = false;

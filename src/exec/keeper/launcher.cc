@@ -104,6 +104,9 @@ Launched Launcher::start(const StartOrder& order, JobContext& context, std::uint
   if (!launch.script_text.empty() && !write_script(order, fault)) {
     return {-1, kCannotExecute, fault};
   }
+  if (!launch.cleanup.empty() && !write_cleanup(order, fault)) {
+    return {-1, kCannotExecute, fault};
+  }
   mark_ = mark_prefix_ + std::to_string(serial);
   const std::string& workdir = context.order().workdir;
   ChildPlan plan;
@@ -118,6 +121,27 @@ Launched Launcher::start(const StartOrder& order, JobContext& context, std::uint
   Launched launched = execute(order, context, plan);
   if (launched.pid < 0) clean_up(order);
   return launched;
+}
+
+pid_t Launcher::start_cleanup(const StartOrder& order, JobContext& context) {
+  const UniqueFd null(open("/dev/null", O_RDWR | O_CLOEXEC));
+  if (!null) return -1;
+  const std::vector<std::string>& words = order.launch.cleanup;
+  argv_.clear();
+  for (const std::string& word : words) argv_.push_back(const_cast<char*>(word.c_str()));
+  argv_.push_back(nullptr);
+  ChildPlan plan;
+  plan.path = words[0].c_str();
+  plan.argv = plan.shell_argv = argv_.data();
+  // The variable of the mark is there, so that what set it is replaced, with nothing in it.
+  mark_ = "TUTTI_KEEPER=";
+  plan.envp = context.environment(order.launch.env, mark_);
+  plan.workdir = "/";
+  plan.stdout_fd = plan.stderr_fd = null.get();
+  plan.descriptors = descriptors_;
+  plan.keeper = self_;
+  ChildFault fault;
+  return start_child(plan, fault);
 }
 
 Launched Launcher::execute(const StartOrder& order, JobContext& context, ChildPlan& plan) {
@@ -254,7 +278,18 @@ bool Launcher::write_script(const StartOrder& order, std::string& fault) const {
   return false;
 }
 
+// For who comes after a keeper that was killed: words, each ended by a zero byte.
+bool Launcher::write_cleanup(const StartOrder& order, std::string& fault) const {
+  const std::string path = script_path(order.attempt) + kCleanupSuffix;
+  std::string text;
+  for (const std::string& word : order.launch.cleanup) text.append(word).push_back('\0');
+  const Result<void> written = replace_file(path, text, false);
+  if (!written) fault = written.error().message;
+  return written.has_value();
+}
+
 void Launcher::clean_up(const StartOrder& order) {
+  if (!order.launch.cleanup.empty()) unlink((script_path(order.attempt) + kCleanupSuffix).c_str());
   if (!order.launch.script_text.empty()) unlink(script_path(order.attempt).c_str());
 }
 

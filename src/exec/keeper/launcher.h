@@ -15,6 +15,9 @@
 
 namespace tutti {
 
+// What the names of files with clean-up commands end with; they are where the scripts are.
+inline constexpr char kCleanupSuffix[] = ".cleanup";
+
 // How a launch went: a process, or the words for the user and the code a shell would give.
 struct Launched {
   pid_t pid = -1;
@@ -34,7 +37,10 @@ class Launcher {
   // `serial` is unique within this keeper and marks all descendants through their environment.
   Launched start(const StartOrder& order, JobContext& context, std::uint64_t serial,
                  std::span<const int> cgroup_fds);
-  // The attempt has ended: its script file goes.
+  // Starts the clean-up command of an attempt that ended, in a session of its own and without the
+  // mark of its processes. -1: it could not be started.
+  pid_t start_cleanup(const StartOrder& order, JobContext& context);
+  // The attempt has ended: its files go.
   void clean_up(const StartOrder& order);
 
   // Whether what a failed attempt wrote last says that its GPU's memory did not suffice.
@@ -47,6 +53,7 @@ class Launcher {
   Launcher() = default;
   int open_output(const std::string& path, std::string& fault) const;
   bool write_script(const StartOrder& order, std::string& fault) const;
+  bool write_cleanup(const StartOrder& order, std::string& fault) const;
   std::string script_path(const AttemptId& attempt) const;
   std::string resolve(const std::string& program, const Launch& launch, JobContext& context) const;
   void fill_argv(const StartOrder& order, const std::string& path);

@@ -18,6 +18,7 @@ enum class Type : std::uint8_t {
   kAck = 7,
   kList = 8,
   kQuit = 9,
+  kCleanup = 10,
   kWelcome = 64,
   kListing = 65,
   kStarted = 66,
@@ -137,6 +138,14 @@ StopOrder take_stop(Decoder& from) {
   return m;
 }
 
+CleanupOrder take_cleanup(Decoder& from) {
+  CleanupOrder m;
+  m.attempt = take_attempt(from);
+  m.argv = from.texts();
+  if (m.argv.empty()) from.fail();
+  return m;
+}
+
 Ack take_ack(Decoder& from) {
   Ack m;
   const std::uint32_t n = from.count(kAttemptBytes);
@@ -240,6 +249,13 @@ void append_frame(std::string& out, const Quit& m) {
   frame(out, Type::kQuit, [&](Encoder& to) { to.flag(m.forced); });
 }
 
+void append_frame(std::string& out, const CleanupOrder& m) {
+  frame(out, Type::kCleanup, [&](Encoder& to) {
+    put(to, m.attempt);
+    to.texts(m.argv);
+  });
+}
+
 void append_frame(std::string& out, const Welcome& m) {
   frame(out, Type::kWelcome, [&](Encoder& to) {
     to.u32(m.version);
@@ -308,6 +324,9 @@ Result<ToKeeper> decode_to_keeper(const Frame& frame) {
       break;
     case Type::kQuit:
       message = Quit{from.flag()};
+      break;
+    case Type::kCleanup:
+      message = take_cleanup(from);
       break;
     default:
       from.fail();

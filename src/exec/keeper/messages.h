@@ -18,8 +18,10 @@ namespace tutti {
 // The messages between an executor and the keeper of its node. Plain values; the bytes are those of
 // docs/formats/keeper.md. A keeper outlives daemons: version n is spoken for as long as a keeper of
 // that version may be running.
-inline constexpr std::uint32_t kKeeperVersion = 1;
+inline constexpr std::uint32_t kKeeperVersion = 2;
 inline constexpr std::uint32_t kOldestKeeperVersion = 1;
+// From this one on, keepers know CleanupOrder.
+inline constexpr std::uint32_t kCleanupVersion = 2;
 
 // ---- to the keeper
 
@@ -42,6 +44,13 @@ struct DropContext {
   JobId job;
   bool operator==(const DropContext&) const = default;
 };
+// Comes before the Start of that attempt: what is executed when all processes of it are gone.
+struct CleanupOrder {
+  AttemptId attempt;
+  std::vector<std::string> argv;
+  bool operator==(const CleanupOrder&) const = default;
+};
+// Launch::cleanup is not part of it.
 struct StartOrder {
   AttemptId attempt;
   LaneId lane;
@@ -71,7 +80,7 @@ struct Quit {
   bool operator==(const Quit&) const = default;
 };
 using ToKeeper = std::variant<Hello, ContextOrder, DropContext, StartOrder, StopOrder, RecallOrder,
-                              Ack, ListOrder, Quit>;
+                              Ack, ListOrder, Quit, CleanupOrder>;
 
 // ---- from the keeper
 
@@ -115,6 +124,7 @@ void append_frame(std::string& out, const RecallOrder& message);
 void append_frame(std::string& out, const Ack& message);
 void append_frame(std::string& out, const ListOrder& message);
 void append_frame(std::string& out, const Quit& message);
+void append_frame(std::string& out, const CleanupOrder& message);
 void append_frame(std::string& out, const Welcome& message);
 void append_frame(std::string& out, const Listing& message);
 void append_frame(std::string& out, const AttemptStarted& message);

@@ -58,6 +58,7 @@ TEST(Messages, every_order_comes_back_as_it_was) {
   expect_same_to_keeper(Ack{{kAttempt, kAttempt}});
   expect_same_to_keeper(ListOrder{});
   expect_same_to_keeper(Quit{true});
+  expect_same_to_keeper(CleanupOrder{kAttempt, {"/bin/sh", "-c", "true"}});
 }
 
 TEST(Messages, a_start_order_comes_back_as_it_was) {
@@ -97,6 +98,12 @@ TEST(Messages, the_bytes_of_version_1_stay_as_they_are) {
   std::string bytes;
   append_frame(bytes, StopOrder{kAttempt, Ending::kCancelled});
   EXPECT_EQ(bytes, std::string("\x12\0\0\0\x05\7\0\0\0\0\0\0\0\3\0\0\0\2\0\0\0\4", 22));
+}
+
+TEST(Messages, a_cleanup_without_words_is_refused) {
+  std::string bytes;
+  append_frame(bytes, CleanupOrder{kAttempt, {}});
+  EXPECT_FALSE(decode_to_keeper({10, std::string_view(bytes).substr(5)}));
 }
 
 TEST(Messages, every_shortened_message_is_refused) {

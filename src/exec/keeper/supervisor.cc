@@ -17,6 +17,7 @@ namespace {
 constexpr std::int64_t kRecheckUs = 20 * 1000;
 constexpr std::int64_t kKillAgainUs = 250 * 1000;
 constexpr std::int64_t kWatchUs = 1000 * 1000;
+constexpr std::int64_t kCleanupUs = 30 * 1000 * 1000;
 
 std::string span_text(Duration span) {
   const std::int64_t ms = span.value / 1000;
@@ -40,6 +41,8 @@ void Supervisor::take(ContextOrder order) {
 
 void Supervisor::take(StartOrder order) {
   const AttemptId id = order.attempt;
+  if (auto cleanup = cleanups_.extract(id); !cleanup.empty())
+    order.launch.cleanup = std::move(cleanup.mapped());
   // A daemon that was restarted may order again what it does not know to have arrived.
   if (attempts_.contains(id) || results_.contains(id)) return;
   auto fresh = std::make_unique<Attempt>();
@@ -170,6 +173,7 @@ void Supervisor::end_all() {
   for (Attempt* attempt : waiting) withdraw(*attempt, Ending::kCancelled);
   for (const auto& [id, attempt] : attempts_) {
     if (attempt->phase == Attempt::Phase::kDraining) continue;
+    if (attempt->phase == Attempt::Phase::kCleaning) continue;
     const bool stopped = attempt->phase != Attempt::Phase::kRunning;
     stop(*attempt, stopped ? attempt->cause : Ending::kCancelled, Duration());
   }
@@ -188,6 +192,7 @@ void Supervisor::reap() {
     if (pid < 0 && errno == EINTR) continue;
     if (pid <= 0) break;
     Attempt* const attempt = kinship_.reaped(pid);
+    if (const auto cleaner = cleaners_.extract(pid); !cleaner.empty()) complete(*cleaner.mapped());
     if (attempt == nullptr) continue;
     attempt->status = status;
     attempt->usage = usage;
@@ -202,9 +207,7 @@ void Supervisor::reap() {
 void Supervisor::settle() {
   if (!kinship_.draining()) return;
   for (Attempt* attempt : kinship_.settle()) {
-    const LaneId lane = attempt->order.lane;
-    end(*attempt, outcome_of(*attempt));
-    fill_lane(lane);
+    if (!begin_cleanup(*attempt)) complete(*attempt);
   }
   if (!kinship_.draining()) return;
   // Their ends are told by SIGCHLD; this is for what the kernel does not tell.
@@ -212,6 +215,26 @@ void Supervisor::settle() {
   for (const auto& [id, attempt] : attempts_) {
     if (attempt->phase == Attempt::Phase::kDraining) set_due(*attempt, again);
   }
+}
+
+// True: its end is told when the command has ended.
+bool Supervisor::begin_cleanup(Attempt& attempt) {
+  if (attempt.order.launch.cleanup.empty()) return false;
+  const pid_t pid = launcher_.start_cleanup(attempt.order, *attempt.context);
+  if (pid < 0) return false;
+  kinship_.helper_started(pid);
+  cleaners_.emplace(pid, &attempt);
+  attempt.cleaner = pid;
+  attempt.phase = Attempt::Phase::kCleaning;
+  set_due(attempt, monotonic_us() + kCleanupUs);
+  return true;
+}
+
+// Nothing of it is left.
+void Supervisor::complete(Attempt& attempt) {
+  const LaneId lane = attempt.order.lane;
+  end(attempt, outcome_of(attempt));
+  fill_lane(lane);
 }
 
 void Supervisor::advance(std::int64_t now_us) {
@@ -232,6 +255,10 @@ void Supervisor::advance(std::int64_t now_us) {
         break;
       case Attempt::Phase::kDraining:
         look_again = true;
+        break;
+      case Attempt::Phase::kCleaning:
+        attempt.message = "its clean-up did not end within 30 s: a container may be left";
+        kill(-attempt.cleaner, SIGKILL);
         break;
       case Attempt::Phase::kWaiting:
         break;

@@ -27,8 +27,12 @@ class Supervisor {
   void take(ContextOrder order);
   void take(const DropContext& order) { contexts_.erase(order.job); }
   // A new controller does not know what its predecessor has sent.
-  void forget_contexts() { contexts_.clear(); }
+  void forget_contexts() {
+    contexts_.clear();
+    cleanups_.clear();
+  }
   void take(StartOrder order);
+  void take(CleanupOrder order) { cleanups_[order.attempt] = std::move(order.argv); }
   void take(const StopOrder& order);
   void take(const RecallOrder& order);
   void take(const Ack& ack);
@@ -60,6 +64,8 @@ class Supervisor {
   void stop(Attempt& attempt, Ending cause, Duration grace);
   void withdraw(Attempt& attempt, Ending ending);
   void settle();
+  bool begin_cleanup(Attempt& attempt);
+  void complete(Attempt& attempt);
   void check_memory();
   Outcome outcome_of(const Attempt& attempt) const;
   void end(Attempt& attempt, Outcome outcome);
@@ -73,6 +79,9 @@ class Supervisor {
   Lanes lanes_;
   std::unordered_map<JobId, std::shared_ptr<JobContext>> contexts_;
   std::unordered_map<AttemptId, std::unique_ptr<Attempt>, AttemptHash> attempts_;
+  // Of attempts whose start has not come yet.
+  std::unordered_map<AttemptId, std::vector<std::string>, AttemptHash> cleanups_;
+  std::unordered_map<pid_t, Attempt*> cleaners_;
   std::set<std::pair<std::int64_t, Attempt*>> due_;
   std::vector<std::pair<Attempt*, int>> to_signal_;
   std::vector<Attempt*> watched_;

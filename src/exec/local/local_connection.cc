@@ -49,7 +49,10 @@ Result<bool> LocalExecutor::meet_keeper(Listing& listing) {
   const std::string incarnation = connection->welcome.incarnation;
   const bool same = before && before->incarnation == incarnation;
   const bool clean = before && ended_clean(place_.home, before->incarnation);
-  if (before && !same && !clean) sweep(*before, {});
+  if (before && !same && !clean) {
+    sweep(*before, {});
+    run_cleanups(place_.home);
+  }
   if (!same) {
     // Before the first order, or a successor could not know whom it went to.
     const KeeperRecord record{incarnation, connection->welcome.cgroups};
@@ -79,6 +82,7 @@ Result<Listing> LocalExecutor::take_connection(KeeperConnection connection) {
     fd_ = std::move(connection.fd);
     keeper_ = {connection.welcome.incarnation, connection.welcome.cgroups};
     keeper_pid_ = connection.welcome.pid;
+    keeper_version_ = connection.welcome.version;
     roster_.restore(*listing);
     contexts_.clear();
     unsent_.clear();
@@ -221,6 +225,7 @@ void LocalExecutor::lose_everything() {
   }
   // Only when nothing of theirs runs any more is what they held free.
   sweep(keeper_, sessions);
+  run_cleanups(place_.home);
   std::vector<Report> reports;
   for (AttemptEnded& one : lost) reports.emplace_back(std::move(one));
   if (!reports.empty()) sink_->report(std::move(reports));

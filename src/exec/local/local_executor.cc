@@ -215,6 +215,8 @@ void LocalExecutor::start(StartAttempt order, std::string& frames) {
   message.lane = order.lane;
   message.staged = order.staged;
   message.launch = std::move(order.launch);
+  if (!message.launch.cleanup.empty() && keeper_version_ >= kCleanupVersion)
+    append_frame(frames, CleanupOrder{message.attempt, message.launch.cleanup});
   append_frame(frames, message);
 }
 

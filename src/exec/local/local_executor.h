@@ -96,6 +96,7 @@ class LocalExecutor final : public Executor {
   std::mutex mutex_;  // guards what follows up to the threads
   UniqueFd fd_;
   KeeperRecord keeper_;
+  std::uint32_t keeper_version_ = kKeeperVersion;
   bool down_ = true;              // no keeper to give orders to
   std::vector<Effect> deferred_;  // orders that came meanwhile
   std::vector<AttemptId> deferred_acks_;

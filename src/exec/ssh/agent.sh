@@ -246,7 +246,7 @@ tutti_prepare() {
   tutti_say "Y $tutti_id"
 }
 
-# start ID WORKDIR STAGED TIME_LIMIT GRACE MERGE SCRIPT N NAME=value... -- ARGV...
+# start ID WORKDIR STAGED TIME_LIMIT GRACE MERGE SCRIPT CLEANUP N NAME=value... -- ARGV...
 tutti_start() {
   tutti_d=$tutti_root/a/$1 tutti_why=
   if [ -n "$2" ]; then tutti_x=$tutti_d; else tutti_x=$tutti_d/work; fi
@@ -313,6 +313,9 @@ tutti_supervise() {
     printf '%s' "$7" >"$tutti_d/script" && chmod 700 "$tutti_d/script" ||
       tutti_cannot "cannot write $tutti_d/script"
   fi
+  if [ -n "$8" ]; then
+    printf '%s\n' "$8" >"$tutti_d/clean" || tutti_cannot "cannot write $tutti_d/clean"
+  fi
   CDPATH='' cd -- "$tutti_work" || tutti_cannot "cannot enter the work directory $tutti_work"
   tutti_now
   tutti_began=$tutti_ms
@@ -322,7 +325,7 @@ tutti_supervise() {
   fi
   tutti_err=$tutti_d/err
   if [ "$6" = 1 ]; then tutti_err=$tutti_d/out; fi
-  shift 7
+  shift 8
   if [ -n "$tutti_setsid" ]; then
     (tutti_job "$@") >>"$tutti_d/out" 2>>"$tutti_err"
   else
@@ -341,8 +344,29 @@ tutti_supervise() {
     tutti_cannot "cannot write to $tutti_d: ${tutti_why:-is the disk full?}"
   }
   tutti_clear
+  tutti_clean
   tutti_finish
 }
+
+# Kills a process after half a minute, unless it is ended before.
+tutti_fuse() {
+  trap 'kill $!; exit' TERM
+  sleep 30 &
+  wait $!
+  kill -s KILL "$1"
+}
+
+# What runs elsewhere on behalf of the attempt, which is a container, is ended by a command that came with
+# the start. It has half a minute.
+tutti_clean() {
+  [ -e "$tutti_d/clean" ] || return 0
+  sh "$tutti_d/clean" 8>&- &
+  tutti_x=$!
+  tutti_fuse $tutti_x 8>&- &
+  wait $tutti_x
+  kill $!
+  rm -f "$tutti_d/clean"
+} </dev/null >/dev/null 2>&1
 
 # What the attempt left behind is killed. To look at all processes costs as much as a short attempt: for
 # those it is done only if there are signs. A group is named in the one way that all shells understand.
@@ -484,6 +508,8 @@ tutti_forget() {
       tutti_lives "$tutti_pid" -eq "$tutti_since"; then
       continue
     fi
+    # Of one whose supervisor did not live to do it.
+    if [ -e "$tutti_d/clean" ]; then (tutti_clean) fi
     # Last what tells how it ended: the removal may be cut off.
     set -- "$@" "$tutti_d/work" "$tutti_d"
   done

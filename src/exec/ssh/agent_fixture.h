@@ -46,6 +46,7 @@ struct AgentStart {
   int grace = 30;
   bool merge = false;
   std::string script;
+  std::string cleanup;  // for a shell
 };
 
 // One shell that was given the agent, over pipes as ssh would connect it.
@@ -95,6 +96,7 @@ class Agent {
                                    std::to_string(wanted.grace),
                                    wanted.merge ? "1" : "0",
                                    wanted.script,
+                                   wanted.cleanup,
                                    std::to_string(wanted.environment.size())};
     words.insert(words.end(), wanted.environment.begin(), wanted.environment.end());
     words.push_back("--");

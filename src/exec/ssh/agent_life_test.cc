@@ -27,6 +27,17 @@ TEST_P(AgentLifeTest, an_attempt_that_is_faster_than_its_limit_leaves_no_watchdo
   EXPECT_TRUE(eventually([&] { return processes().empty(); }));
 }
 
+TEST_P(AgentLifeTest, a_cleanup_runs_before_the_end_is_told) {
+  const auto agent = connect_and_list();
+  const std::string note = root_ + "/note";
+  agent->start({.argv = sh("exit 4"), .cleanup = "echo cleaned >'" + note + "'"});
+  EXPECT_EQ(ToldEnd(agent->end_of("1.0.1")).rc, 4);
+  EXPECT_EQ(text_of(note), "cleaned\n");
+  EXPECT_NE(access((root_ + "/a/1.0.1/clean").c_str(), F_OK), 0);
+  agent->end(0);
+  EXPECT_TRUE(eventually([&] { return processes().empty(); }));
+}
+
 TEST_P(AgentLifeTest, a_stop_asks_first_and_kills_after_the_grace) {
   const auto agent = connect_and_list();
   agent->start({.id = "1.0.1",

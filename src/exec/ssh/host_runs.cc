@@ -3,6 +3,7 @@
 
 #include "exec/keeper/device_memory_text.h"
 #include "exec/ssh/host.h"
+#include "exec/ssh/shell_quote.h"
 
 // The half of Host that deals with attempts.
 
@@ -99,6 +100,7 @@ void Host::send(Run& run) {
                                     seconds_text(context.grace),
                                     merged ? "1" : "0",
                                     order.launch.script_text,
+                                    shell_line(order.launch.cleanup),
                                     std::to_string(env.size())};
   words.insert(words.end(), env.begin(), env.end());
   words.emplace_back("--");

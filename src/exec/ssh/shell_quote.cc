@@ -18,4 +18,10 @@ std::string shell_quoted(std::string_view text) {
   return quoted;
 }
 
+std::string shell_line(const std::vector<std::string>& words) {
+  std::string line;
+  for (const std::string& word : words) line += (line.empty() ? "" : " ") + shell_quoted(word);
+  return line;
+}
+
 }  // namespace tutti
