@@ -8,12 +8,23 @@ from ._errors import Error
 
 
 def rank() -> int:
-    """The number of this process among the tasks of its job, from 0; 0 outside of a job."""
+    """The number of this process among the tasks of its job, from 0; 0 outside of a job.
+
+    Example::
+
+        if tutti.rank() == 0:
+            save(model)
+    """
     return _place()[0]
 
 
 def world_size() -> int:
-    """How many tasks this process's job has; 1 outside of a job."""
+    """How many tasks this process's job has; 1 outside of a job.
+
+    Example::
+
+        batch_size = 1024 // tutti.world_size()
+    """
     return _place()[1]
 
 
@@ -21,7 +32,9 @@ def shard(n: int) -> range:
     """Those of the items 0, 1, ..., n-1 that fall to this process.
 
     Over all ranks of a gang, or all tasks of an array, every item comes exactly once, and no rank
-    gets two more than another. Outside of a job it is all of them::
+    gets two more than another. Outside of a job it is all of them.
+
+    Example::
 
         for i in tutti.shard(len(files)):
             convert(files[i])
