@@ -35,7 +35,10 @@ WorkerGroup workers(std::uint32_t count, Request request, FailureRule failure = 
 JobSpec gang(std::vector<WorkerGroup> groups, Duration runs = seconds(10)) {
   JobSpec made = spec(groups.front().ranks.request, runs);
   made.tasks = {.shape = TaskSet::Shape::kGang, .count = 0};
-  for (const WorkerGroup& group : groups) made.tasks.count += group.ranks.count;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    groups[i].name = "group" + std::to_string(i);
+    made.tasks.count += groups[i].ranks.count;
+  }
   made.gang.workers = std::move(groups);
   return made;
 }
@@ -223,22 +226,25 @@ TEST_F(GangTest, too_many_restarts_end_all) {
   EXPECT_EQ(world.state_of(job), TaskState::kFailed);
 }
 
-TEST_F(GangTest, enough_successes_are_a_success) {
+TEST(GangRuleTest, enough_successes_are_a_success) {
+  Simulation world([](const StartAttempt& order) {
+    SimRun run{.runs = seconds(2), .outcome = {}, .ignores_stop = false};
+    run.outcome.exit_code = order.attempt.task.index == 1 ? 9 : 0;
+    return run;
+  });
   world.add_node(node("a", 4));
-  WorkerGroup group = workers(3, cpus(1), {Rule::kMinSucceeded, 2});
-  JobSpec one = gang({group}, seconds(3));
-  // Rank 1 fails: the simulated command of a batch line is its own.
-  one.gang.workers = {group};
-  one.gang.workers[0].ranks.count = 1;
-  one.gang.workers[0].ranks.failure.number = 0;
-  one.gang.workers[0].command = command(seconds(1), 9);
-  one.gang.workers.push_back(group);
-  one.tasks.count = 4;
-  const JobId job = submit(std::move(one));
+  world.advance(seconds(1));
+  const Result<JobId> job = world.submit(gang({workers(3, cpus(1), {Rule::kMinSucceeded, 2})}));
+  ASSERT_TRUE(job.has_value()) << job.error().message;
   ASSERT_TRUE(world.run_until_idle(seconds(100)));
-  EXPECT_EQ(world.state_of(job), TaskState::kSucceeded);
-  EXPECT_EQ(world.store().load_job(job)->exit_status, 0);
-  EXPECT_EQ(world.store().load_job(job)->counts[TaskState::kFailed], 1u);
+  EXPECT_EQ(world.state_of(*job), TaskState::kSucceeded);
+  EXPECT_EQ(world.store().load_job(*job)->exit_status, 0);
+  EXPECT_EQ(world.store().load_job(*job)->counts[TaskState::kFailed], 1u);
+
+  const Result<JobId> more = world.submit(gang({workers(3, cpus(1), {Rule::kMinSucceeded, 3})}));
+  ASSERT_TRUE(more.has_value());
+  ASSERT_TRUE(world.run_until_idle(seconds(100)));
+  EXPECT_EQ(world.state_of(*more), TaskState::kFailed);
 }
 
 TEST_F(GangTest, waves_run_as_many_at_once_as_they_may) {
@@ -330,7 +336,10 @@ class RandomGangs {
         gang({workers(static_cast<std::uint32_t>(pick(1, 16)), cpus(1))}, seconds(pick(1, 60)));
     RankGroup& ranks = one.gang.workers[0].ranks;
     ranks.request.ports = static_cast<std::uint32_t>(pick(0, 2));
-    ranks.failure = {static_cast<Rule>(pick(0, 3)), 1};
+    ranks.failure.kind = static_cast<Rule>(pick(0, 3));
+    const bool counts =
+        ranks.failure.kind == Rule::kRestart || ranks.failure.kind == Rule::kMinSucceeded;
+    ranks.failure.number = counts ? 1 : 0;
     if (pick(0, 3) == 0) one.command = command(seconds(pick(1, 30)), 1, 1);
     if (pick(0, 2) == 0) one.retry = {1, milliseconds(pick(0, 3000))};
     if (const Result<JobId> job = world.submit(std::move(one))) jobs.push_back(*job);

@@ -44,6 +44,16 @@ TEST(properties, nothing_is_over_allocated_and_all_counts_are_right) {
   live(400, 40, kAll, [](RandomLife& life) { return broken_invariant(life.simulation.ledger()); });
 }
 
+TEST(properties, gangs_of_several_groups_live_among_the_others) {
+  std::size_t begun = 0;
+  live(20, 40, {}, [&](RandomLife& life) -> std::string {
+    for (const auto& [id, job] : life.simulation.ledger().jobs())
+      begun += life.simulation.ledger().ranks_of(job).size() > 1 && job.counts.active() > 1 ? 1 : 0;
+    return "";
+  });
+  EXPECT_GT(begun, 20u);
+}
+
 TEST(properties, every_held_task_has_a_reason) {
   live(100, 40, kAll, [](RandomLife& life) {
     return held_without_reason(life.simulation.ledger(), life.simulation.now());

@@ -139,6 +139,7 @@ class RandomLife {
     const std::int64_t groups = pick(1, 3);
     for (std::int64_t i = 0; i < groups; ++i) {
       WorkerGroup group;
+      group.name = "group" + std::to_string(i);
       group.ranks.count = static_cast<std::uint32_t>(pick(1, 5));
       if (chance(20)) group.ranks.parallel = static_cast<std::uint32_t>(pick(1, 3));
       group.ranks.request = one.request;
@@ -147,7 +148,10 @@ class RandomLife {
       if (group.ranks.request.devices.unknown())
         group.ranks.request.devices.sharing = Sharing::kNever;
       group.ranks.failure.kind = static_cast<FailureRule::Kind>(pick(0, 3));
-      group.ranks.failure.number = static_cast<std::uint32_t>(pick(0, group.ranks.count));
+      const std::int64_t number = pick(1, group.ranks.count);
+      if (group.ranks.failure.kind == FailureRule::Kind::kRestart ||
+          group.ranks.failure.kind == FailureRule::Kind::kMinSucceeded)
+        group.ranks.failure.number = static_cast<std::uint32_t>(number);
       one.tasks.count += group.ranks.count;
       one.gang.workers.push_back(std::move(group));
     }
@@ -161,7 +165,7 @@ class RandomLife {
 
   // Has dice of its own: the rest of a life is the same with and without.
   void limit_on_nodes(JobSpec& one) {
-    if (!hardships_.node_limits || limits_() % 5 != 0) return;
+    if (!hardships_.node_limits || limits_() % 5 != 0 || !one.gang.workers.empty()) return;
     for (const Node& node : simulation.ledger().nodes()) {
       const std::uint32_t tasks = limits_() % 4;
       if (tasks > 0) one.node_limits.push_back({node.name, tasks});

@@ -190,6 +190,8 @@ Result<void> check_numbers(const JobSpec& spec) {
 
 Result<void> check_node_limits(const JobSpec& spec) {
   const std::vector<NodeLimit>& limits = spec.node_limits;
+  if (!limits.empty() && !spec.gang.workers.empty())
+    return invalid_input("node_limits: workers that start together have none; use labels");
   for (std::size_t i = 0; i < limits.size(); ++i) {
     const auto named = check_name("node_limits: a node", limits[i].node);
     if (!named) return named;
