@@ -222,8 +222,8 @@ std::uint64_t Controller::cancel_one(const Selection& selection) {
   const auto consider = [&](std::uint32_t index) {
     const ActiveAttempt* attempt = ledger_.find_active({job->id, index});
     // One that is stopped to run again is not to, after all.
-    if (attempt != nullptr && (attempt->stop_cause == Ending::kExited ||
-                               attempt->stop_cause == Ending::kPreempted))
+    if (attempt != nullptr &&
+        (attempt->stop_cause == Ending::kExited || attempt->stop_cause == Ending::kPreempted))
       active.push_back(attempt->id);
   };
   std::uint64_t queued = 0;

@@ -147,7 +147,8 @@ std::string render_tasks(const std::vector<TaskView>& tasks, const Screen& scree
   return table.render(screen);
 }
 
-std::string render_rank_states(const std::vector<TaskView>& ranks, const Screen& screen, TimePoint now) {
+std::string render_rank_states(const std::vector<TaskView>& ranks, const Screen& screen,
+                               TimePoint now) {
   using Align = Table::Align;
   Table table({{"RANK", Align::kRight},
                {"GROUP"},

@@ -20,7 +20,8 @@ std::string render_job(const JobView& job, const Screen& screen, TimePoint now);
 
 // The table of a job's tasks.
 // The ranks of a gang.
-std::string render_rank_states(const std::vector<TaskView>& ranks, const Screen& screen, TimePoint now);
+std::string render_rank_states(const std::vector<TaskView>& ranks, const Screen& screen,
+                               TimePoint now);
 std::string render_tasks(const std::vector<TaskView>& tasks, const Screen& screen, TimePoint now);
 
 // The block for one task.

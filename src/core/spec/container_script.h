@@ -2,8 +2,8 @@
 
 namespace tutti {
 
-// container.sh without its comments, built in by cmake/ShellScript.cmake: what a POSIX shell is given
-// with -c to run, build for and remove containers. container.cc says with which words.
+// container.sh without its comments, built in by cmake/ShellScript.cmake: what a POSIX shell is
+// given with -c to run, build for and remove containers. container.cc says with which words.
 extern const char kContainerScript[];
 
 }  // namespace tutti

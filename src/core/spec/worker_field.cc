@@ -97,7 +97,8 @@ Result<void> set_worker_field(WorkerGroup& group, std::string_view field, std::s
     return invalid_input("unknown field " + shown(field) + did_you_mean(field, kWorkerNames));
   }
   const auto at = static_cast<std::size_t>(found - kWorkerNames.begin());
-  return at < kWorkerSetters.size() ? kWorkerSetters[at](group, text) : set_as_job(group, field, text);
+  return at < kWorkerSetters.size() ? kWorkerSetters[at](group, text)
+                                    : set_as_job(group, field, text);
 }
 
 WorkerGroup new_worker_group(const Request& request) {
