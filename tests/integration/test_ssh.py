@@ -15,7 +15,7 @@ import pytest
 
 import machines
 import processes
-from waiting import wait_until
+from waiting import SANITIZED, wait_until
 
 
 class Pool:
@@ -563,7 +563,8 @@ def test_large_output_comes_back_while_the_daemon_stays_small(pool, make_machine
     job = pool.run("head -c 200000000 /dev/zero | tr '\\0' a")
     assert pool.tutti.state(job) == "succeeded"
     assert (pool.tutti.home / f"logs/0/{job}.out").stat().st_size == 200_000_000
-    assert processes.resident_mib(pool.tutti.pid()) < before + 50
+    # A sanitizer keeps what was freed for a while.
+    assert processes.resident_mib(pool.tutti.pid()) < before + (400 if SANITIZED else 50)
 
 
 def test_a_full_disk_there_is_told(pool, make_machine, work):
