@@ -65,7 +65,7 @@ Result<TaskPlace> place_of(const Services& services, const JobView& job, const T
     place.command = std::move(*line);
   }
   if (!job.spec.gang.workers.empty()) {
-    const WorkerGroup& workers = job.spec.gang.workers[group_of_rank(job.spec.gang, index)];
+    const WorkerGroup& workers = workers_of_rank(job.spec.gang, index);
     place.group = workers.name;
     if (!workers.command.empty()) place.command = command_text(workers.command);
   }

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "core/model/gang.h"
+#include "core/model/container.h"
 
 namespace tutti {
 

@@ -81,7 +81,7 @@ std::vector<RankPlan> Controller::plan_of(const JobFacts& facts, const JobSpec& 
         launch_of(facts.id, spec, {{facts.id, rank}, 1}, {}, grants[rank], node, places);
     RankPlan& one = plan.emplace_back();
     one.rank = rank;
-    one.group = spec.gang.workers[group_of_rank(spec.gang, rank)].name;
+    one.group = workers_of_rank(spec.gang, rank).name;
     one.node = node.name;
     for (const DeviceGrant& grant : grants[rank].devices) one.devices.push_back(grant.id);
     one.ports = grants[rank].ports;

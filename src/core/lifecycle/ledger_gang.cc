@@ -1,9 +1,7 @@
 // The parts of Ledger that know of gangs: which ranks start together, and what the failure of one
 // means for the others.
 #include <algorithm>
-#include <functional>
 
-#include "base/check.h"
 #include "core/lifecycle/ledger.h"
 
 namespace tutti {

@@ -15,6 +15,10 @@ std::size_t group_of_rank(const Gang& gang, std::uint32_t rank) {
   return group;
 }
 
+const WorkerGroup& workers_of_rank(const Gang& gang, std::uint32_t rank) {
+  return gang.workers[group_of_rank(gang, rank)];
+}
+
 std::string failure_rule_name(const FailureRule& rule) {
   switch (rule.kind) {
     case FailureRule::Kind::kFailFast:

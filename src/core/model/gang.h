@@ -66,26 +66,9 @@ struct Gang {
   bool operator==(const Gang&) const = default;
 };
 
-// What a container is made from, before it is there.
-struct ImageBuild {
-  std::string dockerfile;  // absolute; empty: nothing is built
-  std::string context;     // folder, absolute
-  std::string target;
-  std::vector<std::string> args;  // "NAME=value"
-  bool operator==(const ImageBuild&) const = default;
-};
-
-// How a job's commands run in a container; no image: they do not.
-struct Container {
-  std::string image;
-  std::string runtime;  // "podman", "docker"; empty: whichever the node has
-  ImageBuild build;
-  std::vector<std::string> mounts;  // "HOST:INSIDE[:ro]"
-  bool operator==(const Container&) const = default;
-};
-
-// The position among the workers of the group that a rank is of.
+// The position among the workers of the group that a rank is of, and that group.
 std::size_t group_of_rank(const Gang& gang, std::uint32_t rank);
+const WorkerGroup& workers_of_rank(const Gang& gang, std::uint32_t rank);
 
 // Which group a rank belongs to, and its number in it.
 struct RankPosition {

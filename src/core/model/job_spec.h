@@ -7,6 +7,7 @@
 
 #include "base/units.h"
 #include "core/model/command.h"
+#include "core/model/container.h"
 #include "core/model/gang.h"
 #include "core/model/ids.h"
 #include "core/model/request.h"

@@ -47,7 +47,7 @@ std::vector<std::string> shell_words() {
 
 const WorkerGroup* group_of_attempt(const JobSpec& spec, AttemptId attempt) {
   if (spec.gang.workers.empty()) return nullptr;
-  return &spec.gang.workers[group_of_rank(spec.gang, attempt.task.index)];
+  return &workers_of_rank(spec.gang, attempt.task.index);
 }
 
 // Vendor, devices by the names their driver gives them, and their numbers.

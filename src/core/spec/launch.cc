@@ -57,14 +57,9 @@ void set_script(Launch& launch, const Command& command) {
   }
 }
 
-// The workers that a rank of a gang is one of.
-const WorkerGroup& workers_of(const JobSpec& spec, std::uint32_t rank) {
-  return spec.gang.workers[group_of_rank(spec.gang, rank)];
-}
-
 const Command& command_of(const JobSpec& spec, std::uint32_t index) {
   if (spec.gang.workers.empty()) return spec.command;
-  const Command& own = workers_of(spec, index).command;
+  const Command& own = workers_of_rank(spec.gang, index).command;
   return own.empty() ? spec.command : own;
 }
 
@@ -231,7 +226,7 @@ Launch launch_of(JobId job, const JobSpec& spec, AttemptId attempt, const std::s
   if (!spec.gang.workers.empty()) {
     for (std::string& entry : gang_environment(job, spec, attempt.task.index, places))
       launch.env.push_back(std::move(entry));
-    const std::vector<std::string>& own = workers_of(spec, attempt.task.index).env;
+    const std::vector<std::string>& own = workers_of_rank(spec.gang, attempt.task.index).env;
     launch.env.insert(launch.env.end(), own.begin(), own.end());
   }
   launch.stdout_path = log_path(job, spec, attempt, LogStream::kStdout);

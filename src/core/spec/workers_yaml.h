@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "core/model/container.h"
 #include "core/model/gang.h"
 #include "core/spec/yaml_fields.h"
 
