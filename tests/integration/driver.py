@@ -70,10 +70,11 @@ class Tutti:
         try:
             out, err = child.communicate(input, timeout * SLOW)
         except subprocess.TimeoutExpired:
+            story = self.story()
             child.kill()
             out, err = child.communicate()
             raise AssertionError(f"did not end within {timeout * SLOW:g} s: "
-                                 f"{Finished(arguments, None, out, err)}") from None
+                                 f"{Finished(arguments, None, out, err)}\n{story}") from None
         self.children.remove(child)
         return Finished(arguments, child.returncode, out, err)
 
@@ -145,8 +146,22 @@ class Tutti:
     def leftovers(self):
         return processes.with_variable("TUTTI_HOME", self.home)
 
+    def story(self):
+        """What its logs and processes tell, for who has to find out why it hangs."""
+        told = []
+        for name in ("daemon.log", "run/keeper.log"):
+            path = self.home / name
+            lines = path.read_text(errors="replace").splitlines() if path.exists() else []
+            told += [f"  {name}: {line}" for line in lines[-10:]]
+        told += [f"  {processes.describe(pid)}" for pid in self.leftovers()]
+        try:
+            told += [f"  {job}" for job in self.api.get("/v1/jobs?limit=5")["jobs"]]
+        except (OSError, AssertionError) as failure:
+            told.append(f"  no daemon answers: {failure}")
+        return "\n".join(told)
+
     def end(self):
-        """Ends everything of this home; returns what had to be killed, as {pid: command line}."""
+        """Ends everything of this home; returns what had to be killed, as {pid: what it was}."""
         for child in self.children:
             child.kill()
             child.wait()
@@ -159,7 +174,7 @@ class Tutti:
         deadline = time.monotonic() + 15 * SLOW
         while self.leftovers() and time.monotonic() < deadline:
             time.sleep(0.01)
-        left = self.leftovers()
+        left = {pid: processes.describe(pid) for pid in self.leftovers()}
         for pid in left:
             processes.kill(pid)
         return left

@@ -34,6 +34,22 @@ def with_variable(name, value):
     return found
 
 
+def describe(pid):
+    """Its command line, state, signals and children, in a line."""
+    folder = Path(f"/proc/{pid}")
+    try:
+        command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        facts = dict(line.split(":\t", 1)
+                     for line in (folder / "status").read_text().splitlines() if ":\t" in line)
+        children = (folder / f"task/{pid}/children").read_text().split()
+        states = [(Path(f"/proc/{child}/stat").read_text().split(" ", 3)[1:3]) for child in children]
+        waits = (folder / "wchan").read_text()
+    except OSError as failure:
+        return f"{pid}: {failure}"
+    shown = " ".join(f"{name} {facts.get(name)}" for name in ("State", "ShdPnd", "SigBlk"))
+    return f"{pid} {command.strip()}: {shown}, in {waits}, children {states}"
+
+
 def kill(pid, number=signal.SIGKILL):
     try:
         os.kill(pid, number)

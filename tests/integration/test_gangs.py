@@ -162,7 +162,12 @@ def test_a_rank_may_restart_alone(wide, gang, work):
 
 def test_all_run_again_where_the_job_may_be_retried(wide, gang, work):
     name = gang("""
-        command: echo $TUTTI_ATTEMPT >> tries.$TUTTI_RANK; test $TUTTI_RANK = 0 || test $TUTTI_ATTEMPT = 2
+        command: |
+          echo $TUTTI_ATTEMPT >> tries.$TUTTI_RANK
+          test $TUTTI_RANK = 0 && exit
+          # The first may be ended before it has written anything.
+          while test ! -s tries.0; do sleep 0.01; done
+          test $TUTTI_ATTEMPT = 2
         workers: 2
         cpus: 0.5
         retries: 1
@@ -229,7 +234,9 @@ def test_a_port_that_others_have_is_not_used(wide, gang):
         assert wide.wait(second) == 0
         now = [int(lines(wide, second, rank)[0]) for rank in range(2)]
     assert ports[0] + step not in now
-    assert [one["attempt"] for one in ranks(wide, second)] == [2, 2]
+    # Tests that run meanwhile may have taken others.
+    tries = [one["attempt"] for one in ranks(wide, second)]
+    assert min(tries) == max(tries) >= 2
 
 
 def test_what_forks_into_the_background_ends_with_its_rank(wide, gang, work):
