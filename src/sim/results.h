@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tutti {
+
+// A stretch of time in which a job had the same devices.
+struct JobSpan {
+  double from_s = 0;
+  double to_s = 0;
+  std::string type;                // of the devices; empty: none, CPUs only
+  std::vector<std::string> nodes;  // one entry for each device, or for each node without devices
+};
+
+// What became of one job. All times are seconds since the simulation's start.
+struct JobResult {
+  std::string name;
+  std::string kind;  // application, model or name of the work; for grouping
+  double submit_s = 0;
+  std::optional<double> first_start_s;
+  std::optional<double> finish_s;  // none: it had not ended at the horizon
+  double queue_s = 0;              // time without devices, from submission to end or horizon
+  std::uint32_t restarts = 0;      // starts after the first one
+  double device_s = 0;             // devices × seconds
+  std::uint32_t devices = 0;       // that its user asked for
+  std::optional<double> alone_s;   // how long it would take with its 1/N share of the devices
+  std::optional<double> deadline_s;
+  std::vector<JobSpan> spans;
+};
+
+// The cluster at one moment.
+struct ClusterSample {
+  double at_s = 0;
+  std::uint32_t waiting = 0;
+  std::uint32_t running = 0;
+  std::uint32_t devices_used = 0;
+  // Devices that are idle on nodes that are partly used.
+  std::uint32_t devices_stranded = 0;
+  double throughput = 0;  // benchmarks that define one; else zero
+};
+
+// One simulation from beginning to end. A value.
+struct RunResult {
+  std::string policy;
+  std::string workload;
+  double horizon_s = 0;  // when the simulation ended
+  std::uint32_t devices = 0;
+  std::vector<JobResult> jobs;  // all that were submitted, in the order of submission
+  std::vector<ClusterSample> samples;
+  std::vector<double> decision_ms;  // how long each decision took
+};
+
+// The figures of a run, over all submitted jobs: one that has not ended counts as ended at the
+// horizon. Times in seconds.
+struct Summary {
+  std::uint64_t jobs = 0;
+  std::uint64_t finished = 0;
+  double mean_jct_s = 0;
+  double median_jct_s = 0;
+  double p90_jct_s = 0;
+  double p99_jct_s = 0;  // the element floor(0.99 n) of the sorted times
+  double mean_queue_s = 0;
+  double makespan_s = 0;  // last end (or the horizon) − first submission
+  double restarts_per_job = 0;
+  double device_hours_per_job = 0;
+  double device_use = 0;     // part of devices × time in use between first submission and last end
+  double fragmentation = 0;  // mean part of all devices that is stranded while somebody waits
+  double unfair = 0;         // part of the jobs that were worse off than with a 1/N share
+  double worst_fairness = 0;            // the largest completion time / time with a 1/N share
+  std::optional<double> deadlines_met;  // part of the jobs with a deadline
+  double decision_ms_median = 0;
+  double decision_ms_p95 = 0;
+  double throughput_mean = 0;
+};
+
+Summary summarise(const RunResult& run);
+
+}  // namespace tutti
