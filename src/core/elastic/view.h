@@ -70,6 +70,9 @@ class ElasticPolicy {
   virtual ~ElasticPolicy() = default;
   // Choices fit the pools; a job that is `starting` keeps its option.
   virtual Choices decide(const ElasticSnapshot& snapshot) = 0;
+  // In which order the jobs of that decision get their nodes, as positions in it; empty: those with
+  // the most devices first.
+  virtual std::vector<std::size_t> order() const { return {}; }
 
  protected:
   ElasticPolicy() = default;

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "core/elastic/view.h"
+
+namespace tutti {
+
+// What a policy expects of whoever runs it.
+struct ElasticTraits {
+  std::string_view name;
+  std::string_view summary;
+  bool elastic = true;  // it chooses shapes; if not, a job gets what it wants or nothing
+  bool shared = true;   // jobs of a kind share what is known of it
+  bool compact = true;  // jobs get whole nodes, or part of one; if not, the emptiest nodes
+  bool per_step =
+      false;  // rates and what remains are steps, and every number of devices is offered
+};
+
+// All policies, by name.
+const std::vector<ElasticTraits>& elastic_policies();
+// Null: there is none of that name.
+const ElasticTraits* find_elastic_policy(std::string_view name);
+std::unique_ptr<ElasticPolicy> make_elastic_policy(std::string_view name);
+
+std::unique_ptr<ElasticPolicy> make_tutti_policy();
+std::unique_ptr<ElasticPolicy> make_las_policy();
+std::unique_ptr<ElasticPolicy> make_optimus_policy();
+std::unique_ptr<ElasticPolicy> make_sia_policy();
+
+}  // namespace tutti
