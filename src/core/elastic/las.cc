@@ -54,8 +54,11 @@ class LasPolicy : public ElasticPolicy {
       const Option& option = job.options[i];
       if (option.shape.devices != job.wanted || option.shape.devices > left[option.shape.pool])
         continue;
-      const bool better = !best || option.rate > job.options[*best].rate;
-      if (job.current == i || (better && job.current != best)) best = i;
+      if (job.current == i) {
+        best = i;
+        break;
+      }
+      if (!best || option.rate > job.options[*best].rate) best = i;
     }
     if (best) left[job.options[*best].shape.pool] -= job.wanted;
     return best;
