@@ -16,8 +16,10 @@ constexpr double kLongestHorizon = 6000;
 constexpr double kParallel = 0.7;
 // How much the last part of a job's best speed is worth, against the first.
 constexpr double kDiminishing = 0.85;
-// A job that has waited this long counts at least as the median one does.
+// A job that has waited this long, and this part of what it takes alone, counts at least as the
+// median one does. It does so until it ends: else it would be taken off as soon as it has begun.
 constexpr double kPatience = 1800;
+constexpr double kPatiencePart = 0.1;
 
 // How much a job counts: those with little left count more, by their rank, so that none counts for
 // nothing. Without declared lengths all count the same.
@@ -43,7 +45,7 @@ std::vector<double> weights_of(const ElasticSnapshot& snapshot, const std::vecto
     const ElasticJob& job = snapshot.jobs[ranked[i]];
     double rank = static_cast<double>(i + 1);
     const double waited = snapshot.now_s - job.submitted_s - job.executed_s;
-    if (!job.current && waited > kPatience)
+    if (waited > std::max(kPatience, kPatiencePart * (job.executed_s + left[ranked[i]])))
       rank = std::max(rank, std::ceil(static_cast<double>(ranked.size()) / 2));
     weights[ranked[i]] = weight(rank);
   }
