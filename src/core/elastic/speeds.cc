@@ -10,6 +10,8 @@ constexpr double kTolerance = 1e-5;
 // A sample that is predicted this well teaches nothing.
 constexpr double kWellPredicted = 0.05;
 constexpr std::size_t kMostSamplesOfShape = 8;
+// What nobody has tried is taken to be this much better than predicted, so that it is tried.
+constexpr double kUntried = 1.2;
 
 }  // namespace
 
@@ -99,7 +101,7 @@ double Speeds::rate(const std::string& kind, const std::string& type, std::uint3
     borrowed = here->second.one_device_speed / source->one_device_speed;
   }
   const BatchChoice best = best_batch(*source->model, stats, nodes, devices, limits->second);
-  double correction = 1;
+  double correction = 1 / kUntried;
   if (borrowed == 1) {
     const auto measured = source->corrections.find({nodes, devices});
     if (measured != source->corrections.end()) correction = measured->second;

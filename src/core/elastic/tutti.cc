@@ -12,12 +12,16 @@ namespace {
 constexpr double kHorizonEvents = 3;
 constexpr double kShortestHorizon = 150;
 constexpr double kLongestHorizon = 6000;
-// Speed-up of a job with k devices is taken as k^0.7 when jobs are ranked.
-constexpr double kParallel = 0.7;
+// Speed-up of a job with k devices is taken as k^0.6 when jobs are ranked.
+constexpr double kParallel = 0.6;
 // How much the last part of a job's best speed is worth, against the first.
-constexpr double kDiminishing = 0.85;
-// A job that has waited this long counts at least as the median one does.
+constexpr double kDiminishing = 0.7;
+// The part of a restart that a start in a poor shape is going to cost later.
+constexpr double kLaterRestart = 0.5;
+// A job that has waited this long, and for this part of its life, counts at least as the median one
+// does. It cannot stop to have waited, so that it is not taken off again at once.
 constexpr double kPatience = 1800;
+constexpr double kPatientPart = 0.1;
 
 // How much a job counts: those with little left count more, by their rank, so that none counts for
 // nothing. Without declared lengths all count the same.
@@ -43,7 +47,7 @@ std::vector<double> weights_of(const ElasticSnapshot& snapshot, const std::vecto
     const ElasticJob& job = snapshot.jobs[ranked[i]];
     double rank = static_cast<double>(i + 1);
     const double waited = snapshot.now_s - job.submitted_s - job.executed_s;
-    if (!job.current && waited > kPatience)
+    if (waited > std::max(kPatience, kPatientPart * (job.executed_s + left[ranked[i]])))
       rank = std::max(rank, std::ceil(static_cast<double>(ranked.size()) / 2));
     weights[ranked[i]] = weight(rank);
   }
@@ -89,10 +93,11 @@ class TuttiPolicy : public ElasticPolicy {
     for (std::size_t i = 0; i < job.options.size(); ++i) {
       const Option& option = job.options[i];
       double value = worth(option.rate);
-      if (job.current && job.current != i && option.rate > 0) {
+      if (option.rate > 0 && job.current != i) {
         const double lasts =
             job.remaining ? std::min(horizon, *job.remaining / option.rate) : horizon;
-        value *= lasts / (lasts + job.restart_s);
+        const double poor = kLaterRestart * std::max(0.0, 1 - option.rate / best);
+        value *= lasts / (lasts + job.restart_s * (job.current ? 1 : poor));
       }
       bidder.offers.push_back({option.shape.pool, option.shape.devices, value});
     }

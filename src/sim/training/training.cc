@@ -368,7 +368,8 @@ class TrainingSimulation {
              application.learning.iterations(job.line->batch, epoch);
     }
     const double declared = application.learning.goal(application.epochs) * job.declared_factor;
-    return std::max(declared - job.trainee->progress(), kOverrun * declared);
+    const double left = declared - job.trainee->progress();
+    return left > 0 ? left : kOverrun * declared;
   }
 
   // Every shape that may be tried: at most twice as many devices as jobs of the kind have had.
