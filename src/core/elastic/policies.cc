@@ -26,6 +26,16 @@ const Entry kPolicies[] = {
       .compact = false,
       .per_step = true},
      make_optimus_policy},
+    {{.name = "fifo", .summary = "first come, first served, as asked for", .elastic = false},
+     make_fifo_policy},
+    {{.name = "srtf", .summary = "shortest remaining time first, as asked for", .elastic = false},
+     make_srtf_policy},
+    {{.name = "gavel",
+      .summary = "max-min fair shares of time in unlike pools (Gavel)",
+      .elastic = false},
+     make_gavel_policy},
+    {{.name = "cells", .summary = "most speed as part of each job's best (Crius)"},
+     make_cells_policy},
 };
 
 }  // namespace

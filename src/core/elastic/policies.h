@@ -26,8 +26,12 @@ const ElasticTraits* find_elastic_policy(std::string_view name);
 std::unique_ptr<ElasticPolicy> make_elastic_policy(std::string_view name);
 
 std::unique_ptr<ElasticPolicy> make_tutti_policy();
+std::unique_ptr<ElasticPolicy> make_cells_policy();
+std::unique_ptr<ElasticPolicy> make_fifo_policy();
+std::unique_ptr<ElasticPolicy> make_gavel_policy();
 std::unique_ptr<ElasticPolicy> make_las_policy();
 std::unique_ptr<ElasticPolicy> make_optimus_policy();
 std::unique_ptr<ElasticPolicy> make_sia_policy();
+std::unique_ptr<ElasticPolicy> make_srtf_policy();
 
 }  // namespace tutti
