@@ -78,7 +78,7 @@ class TuttiPolicy : public ElasticPolicy {
   static double reference_rate(const ElasticJob& job) {
     double best = 0;
     double best_anywhere = 0;
-    for (const Option& option : job.options) {
+    for (const ShapeOption& option : job.options) {
       if (option.shape.nodes == 1) best = std::max(best, option.rate);
       best_anywhere = std::max(best_anywhere, option.rate);
     }
@@ -91,7 +91,7 @@ class TuttiPolicy : public ElasticPolicy {
     bidder.pinned = job.starting && job.current;
     const auto worth = [&](double rate) { return weight * std::pow(rate / best, kDiminishing); };
     for (std::size_t i = 0; i < job.options.size(); ++i) {
-      const Option& option = job.options[i];
+      const ShapeOption& option = job.options[i];
       double value = worth(option.rate);
       if (option.rate > 0 && job.current != i) {
         const double lasts =
