@@ -121,26 +121,13 @@ class PriceSolver {
   }
 
   Choices solve() {
-    double all = 0;
-    double devices = 0;
-    for (std::size_t j = 0; j < bidders_.size(); ++j) {
-      double most = 0;
-      for (const std::size_t i : useful_[j]) most = std::max(most, bidders_[j].offers[i].value);
-      all += most;
-    }
-    for (const std::uint32_t capacity : capacities_) devices += capacity;
     keep_best(repaired(current()));
-    const double mean = all / std::max(devices, 1.0);
     for (int round = 0; round < kRounds; ++round) {
       Choices wanted = wishes();
-      const std::vector<std::int64_t> use = used(wanted);
-      for (std::size_t p = 0; p < prices_.size(); ++p) {
-        if (capacities_[p] == 0) continue;
-        const double over = static_cast<double>(use[p]) / capacities_[p] - 1;
-        prices_[p] = std::max(0.0, prices_[p] + 1.5 * mean / (1 + 0.15 * round) * over);
-      }
-      if (round >= 3 && (round % kRepairEvery == 0 || round + 1 == kRounds))
+      const bool sold_out = adjust_prices(wanted);
+      if (sold_out || round % kRepairEvery == 0 || round + 1 == kRounds)
         keep_best(repaired(std::move(wanted)));
+      if (sold_out) break;
     }
     swap_pairs(best_);
     return best_;
@@ -149,6 +136,7 @@ class PriceSolver {
  private:
   static constexpr int kRounds = 90;
   static constexpr int kRepairEvery = 6;
+  static constexpr double kLeastStep = 1e-9;
   static constexpr std::size_t kMostForPairs = 96;
 
   double value(std::size_t j, const std::optional<std::size_t>& choice) const {
@@ -189,6 +177,28 @@ class PriceSolver {
       }
     }
     return wanted;
+  }
+
+  // Raises the prices of what is wanted too much and lowers those of what is left. At any prices
+  // the wishes, paid for, and the price of all devices together are worth no less than the best
+  // plan; the step is as long as would take that down to the best plan so far (Polyak). True: what
+  // is wanted fits, and what is left costs nothing, so that no plan is better.
+  bool adjust_prices(const Choices& wanted) {
+    const std::vector<std::int64_t> use = used(wanted);
+    double bound = 0;
+    for (std::size_t j = 0; j < wanted.size(); ++j) bound += value(j, wanted[j]);
+    double square = 0;
+    std::vector<double> over(prices_.size());
+    for (std::size_t p = 0; p < prices_.size(); ++p) {
+      over[p] = static_cast<double>(use[p]) - capacities_[p];
+      bound -= prices_[p] * over[p];
+      if (prices_[p] > 0 || over[p] > 0) square += over[p] * over[p];
+    }
+    if (square == 0) return true;
+    const double step = std::max(bound - best_sum_, kLeastStep) / square;
+    for (std::size_t p = 0; p < prices_.size(); ++p)
+      prices_[p] = std::max(0.0, prices_[p] + step * over[p]);
+    return false;
   }
 
   // Takes devices from whom they are worth least until no pool gives too many, then gives what is

@@ -86,7 +86,7 @@ std::vector<Choices> play(const ElasticTraits& traits, ElasticSnapshot snapshot,
 }
 
 std::vector<ElasticTraits> general_policies() {
-  std::vector<ElasticTraits> general = elastic_policies();
+  std::vector<ElasticTraits> general(elastic_policies().begin(), elastic_policies().end());
   std::erase_if(general, [](const ElasticTraits& traits) { return traits.per_step; });
   return general;
 }
@@ -94,7 +94,7 @@ std::vector<ElasticTraits> general_policies() {
 class EveryElasticPolicy : public testing::TestWithParam<ElasticTraits> {};
 
 TEST_P(EveryElasticPolicy, fits_the_pools_leaves_starting_jobs_alone_and_decides_alike_twice) {
-  for (std::uint32_t seed = 1; seed <= 60; ++seed) {
+  for (std::uint32_t seed = 1; seed <= 25; ++seed) {
     SCOPED_TRACE(seed);
     Random random(seed);
     const ElasticWorld world = random_world(random);
