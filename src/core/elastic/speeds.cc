@@ -11,7 +11,7 @@ constexpr double kTolerance = 1e-5;
 constexpr double kWellPredicted = 0.05;
 constexpr std::size_t kMostSamplesOfShape = 8;
 // What nobody has tried is taken to be this much better than predicted, so that it is tried.
-constexpr double kUntried = 1.3;
+constexpr double kUntried = 1.25;
 
 }  // namespace
 
