@@ -23,6 +23,7 @@ import time
 import elsewhere
 import gangs
 import gpus
+import simulate
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build" / "release"
@@ -309,7 +310,8 @@ def idle(_quick):
 
 STAGES = {"throughput": throughput, "acceptance": acceptance, "latency": latency,
           "million": million, "decision": decision, "restart": restart, "idle": idle,
-          **gpus.stages(Home, row), **elsewhere.stages(Home, row), **gangs.stages(Home, row)}
+          **gpus.stages(Home, row), **elsewhere.stages(Home, row), **gangs.stages(Home, row),
+          **simulate.stages(row)}
 
 
 def write_readme():

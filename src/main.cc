@@ -1,5 +1,7 @@
 #include "cli/cli.h"
 #include "daemon/daemon.h"
+#include "daemon/recording.h"
+#include "sim/simulate/simulate.h"
 
 namespace {
 
@@ -15,8 +17,15 @@ int daemon_run(const tutti::DaemonArguments& arguments) {
                             .emulate_gpus = arguments.emulate_gpus});
 }
 
+tutti::Result<std::vector<tutti::RunFigures>> simulate(const tutti::SimulationRequest& request,
+                                                       const tutti::SimulationSinks& sinks) {
+  return tutti::simulate(request, sinks, tutti::read_recording);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  return tutti::cli_main(argc, argv, {.daemon_run = daemon_run, .keeper_run = tutti::run_keeper});
+  return tutti::cli_main(
+      argc, argv,
+      {.daemon_run = daemon_run, .keeper_run = tutti::run_keeper, .simulate = simulate});
 }

@@ -2,8 +2,11 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
+#include "base/result.h"
 #include "core/model/node.h"
+#include "core/spec/simulation_request.h"
 
 namespace tutti {
 
@@ -25,6 +28,8 @@ struct Entries {
   int (*daemon_run)(const DaemonArguments& arguments) = nullptr;
   // Everything after `tutti keeper`: what that means is between the daemon and its keeper.
   int (*keeper_run)(int argc, char** argv) = nullptr;
+  Result<std::vector<RunFigures>> (*simulate)(const SimulationRequest& request,
+                                              const SimulationSinks& sinks) = nullptr;
 };
 
 // The whole command line program; returns the process's exit status: 0 it worked, 1 it failed, 2 it

@@ -48,6 +48,7 @@ Result<void> Controller::reload() {
   recalled_.clear();
   barriers_.clear();
   disturbed_.clear();
+  closed_ = false;
   next_job_ = recovered->next_job;
   ledger_.restore_next_lane(recovered->next_lane);
   for (const Node& node : recovered->nodes) ledger_.restore_node(node);
@@ -161,7 +162,7 @@ TimePoint Controller::step() {
   settle_gangs();
   const bool ready = ledger_.advance(now_);
   const bool woken = wake_at_ && wake_at_ <= now_;
-  if (ready || woken || !round_.events.empty()) schedule();
+  if (ready || woken || has_to_schedule()) schedule();
   finish_round();
   if (!trouble_.empty()) return now_ + kTryAgain;
   return earlier(earlier(ledger_.next_due(), wake_at_), next_barrier());
@@ -313,11 +314,21 @@ void Controller::record(EventBody body) {
   if (ledger_.find_job(job)->tasks.shape == TaskSet::Shape::kGang) disturbed_.insert(job);
 }
 
+// While the queue is closed, what is submitted and what starts changes nothing.
+bool Controller::has_to_schedule() const {
+  if (!closed_) return !round_.events.empty();
+  return !std::all_of(round_.events.begin(), round_.events.end(), [](const Event& event) {
+    return std::holds_alternative<JobSubmitted>(event.body) ||
+           std::holds_alternative<AttemptStarted>(event.body);
+  });
+}
+
 void Controller::schedule() {
   const TimePoint began = clock_.now();
   while (true) {
-    const Plan plan = decide(snapshot_of(ledger_, now_));
+    const Plan plan = decide(snapshot_of(ledger_, now_, ordering_));
     wake_at_ = plan.wake_at;
+    closed_ = plan.closed;
     apply_plan(plan);
     if (!plan.more) break;
   }

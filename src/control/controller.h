@@ -15,6 +15,7 @@
 #include "control/launches.h"
 #include "control/store.h"
 #include "core/lifecycle/ledger.h"
+#include "core/plan/ordering.h"
 #include "core/plan/plan.h"
 
 namespace tutti {
@@ -35,6 +36,8 @@ class Controller : public Front, public ReportSink {
   // Steps until stop(), sleeping while there is nothing to do.
   void run();
   void stop();
+  // By which rule waiting work takes its turn. Before start().
+  void set_ordering(Ordering ordering) { ordering_ = ordering; }
 
   const Ledger& ledger() const { return ledger_; }
 
@@ -92,6 +95,7 @@ class Controller : public Front, public ReportSink {
   void take_one(const AttemptMeasured& measured);
   void take_one(const AttemptReady& ready);
 
+  bool has_to_schedule() const;
   void schedule();
   void apply_plan(const Plan& plan);
   void place(const Start& start);
@@ -144,6 +148,8 @@ class Controller : public Front, public ReportSink {
   std::set<AttemptId> recalled_;  // asked back, answer outstanding
   std::map<JobId, Barrier> barriers_;
   std::set<JobId> disturbed_;  // gangs of which a rank ended or was cancelled in this round
+  Ordering ordering_ = Ordering::kFair;
+  bool closed_ = false;  // as the last plan said
   TimePoint wake_at_;
   Duration last_pass_;
   std::uint64_t rounds_ = 0;

@@ -42,12 +42,21 @@ struct ClusterSample {
   double throughput = 0;  // benchmarks that define one; else zero
 };
 
+// A node of the cluster that was simulated, for pictures of it.
+struct ClusterNode {
+  std::string name;
+  std::string type;           // of its devices; empty: it has none
+  std::uint32_t devices = 0;  // or cores, if the cluster has no devices at all
+};
+
 // One simulation from beginning to end. A value.
 struct RunResult {
   std::string policy;
   std::string workload;
   double horizon_s = 0;  // when the simulation ended
   std::uint32_t devices = 0;
+  bool cores = false;              // the cluster has no devices: `devices` counts cores
+  std::vector<ClusterNode> nodes;  // may be empty: then those of the jobs' spans are all
   std::vector<JobResult> jobs;  // all that were submitted, in the order of submission
   std::vector<ClusterSample> samples;
   std::vector<double> decision_ms;  // how long each decision took
@@ -77,5 +86,32 @@ struct Summary {
 };
 
 Summary summarise(const RunResult& run);
+
+// The same, fed with one thing after the other: of a job it keeps one number.
+class SummaryBuilder {
+ public:
+  explicit SummaryBuilder(std::uint32_t devices) : devices_(devices) {}
+
+  // A job that has ended, or at the end one that has not. `horizon_s` counts for the latter.
+  void add(const JobResult& job, double horizon_s);
+  // In the order of time; each holds until the next.
+  void add(const ClusterSample& sample);
+  Summary summary(double horizon_s) const;
+
+ private:
+  std::uint32_t devices_;
+  std::vector<double> times_;  // from submission to end
+  Summary sums_;               // what is a mean in the end is a sum here
+  double first_submit_s_ = 0;
+  double last_end_s_ = 0;
+  double device_s_ = 0;
+  std::uint64_t with_share_ = 0;
+  std::uint64_t deadlines_ = 0;
+  std::uint64_t met_ = 0;
+  std::optional<ClusterSample> last_;
+  double waiting_s_ = 0;   // time in which somebody waited
+  double stranded_s_ = 0;  // devices × such time
+  std::uint64_t samples_ = 0;
+};
 
 }  // namespace tutti

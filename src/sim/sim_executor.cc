@@ -68,7 +68,7 @@ void SimExecutor::deliver_inventory(std::vector<Report>& due) {
 }
 
 void SimExecutor::order(std::vector<Effect> effects) {
-  last_orders_ = effects;
+  if (!keeps_little_) last_orders_ = effects;
   if (away_) return;
   for (Effect& effect : effects) std::visit([this](auto& one) { take(std::move(one)); }, effect);
 }
@@ -77,6 +77,7 @@ void SimExecutor::journalled(std::span<const AttemptId> ended) {
   for (const AttemptId& attempt : ended) {
     results_.erase(attempt);
     lost_.erase(attempt);
+    if (keeps_little_) ever_started_.erase(attempt);
   }
 }
 
@@ -184,7 +185,7 @@ void SimExecutor::start(StartAttempt order) {
   if (never_ran) end = now;
   running_[id] = {std::move(order), now, run.outcome, run.ignores_stop, false};
   ends_.emplace(end, id);
-  if (!never_ran) report(AttemptStarted{id, now, 1});
+  if (!never_ran && !keeps_little_) report(AttemptStarted{id, now, 1});
 }
 
 // What a real executor would see of its devices.

@@ -30,6 +30,10 @@ class SimExecutor : public Executor {
   // Reports arrive this much later than what they tell of.
   void set_report_delay(Duration delay) { report_delay_ = delay; }
 
+  // For long simulations: it does not remember what has ended, nor the last orders, and does not
+  // report starts, because the end tells of them too.
+  void keep_little() { keeps_little_ = true; }
+
   // Adds a node, or changes its size when the name is known.
   void set_node(Node node);
 
@@ -105,6 +109,7 @@ class SimExecutor : public Executor {
   ReportSink* sink_ = nullptr;
   Duration report_delay_;
   bool away_ = false;
+  bool keeps_little_ = false;
   std::vector<Node> nodes_;
   std::map<NodeId, Use> use_;
   std::map<LaneId, LanePool> lanes_;

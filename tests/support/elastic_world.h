@@ -8,7 +8,7 @@
 namespace tutti {
 
 // So many devices of a pool, with this rate.
-inline Option option_of(std::uint32_t pool, std::uint32_t devices, double rate,
+inline ShapeOption option_of(std::uint32_t pool, std::uint32_t devices, double rate,
                         std::uint32_t nodes = 1) {
   return {{pool, nodes, devices}, rate};
 }
@@ -20,7 +20,7 @@ struct ElasticWorld {
   explicit ElasticWorld(std::vector<Pool> pools) { snapshot.pools = std::move(pools); }
 
   // A waiting job with 1000 units left and a start of 10 s.
-  ElasticJob& job(std::uint32_t wanted, std::vector<Option> options) {
+  ElasticJob& job(std::uint32_t wanted, std::vector<ShapeOption> options) {
     ElasticJob job;
     job.id = JobId(snapshot.jobs.size() + 1);
     job.wanted = wanted;

@@ -88,7 +88,7 @@ class World {
   std::vector<AttemptId> pass() {
     std::vector<AttemptId> placed;
     while (true) {
-      plan = decide(snapshot_of(ledger, now));
+      plan = decide(snapshot_of(ledger, now, ordering));
       for (const Start& start : plan.starts) {
         const TaskId task = ledger.next_ready(start.group).value();
         const GroupKey& key = ledger.group(start.group).key;
@@ -132,6 +132,7 @@ class World {
   Changes changes;
   std::vector<Event> journal;
   TimePoint now = kNow;
+  Ordering ordering = Ordering::kFair;
   Plan plan;
 
  private:

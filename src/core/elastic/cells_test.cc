@@ -11,8 +11,8 @@ Choices cells_of(const ElasticWorld& world) {
 }
 
 // 1, 2, 4 and 8 devices of a pool, with these rates.
-std::vector<Option> doublings(std::vector<double> rates, std::uint32_t pool = 0) {
-  std::vector<Option> options;
+std::vector<ShapeOption> doublings(std::vector<double> rates, std::uint32_t pool = 0) {
+  std::vector<ShapeOption> options;
   std::uint32_t devices = 1;
   for (const double rate : rates) {
     options.push_back(option_of(pool, devices, rate));

@@ -51,7 +51,7 @@ class LasPolicy : public ElasticPolicy {
   static std::optional<std::size_t> take(const ElasticJob& job, std::vector<std::uint32_t>& left) {
     std::optional<std::size_t> best;
     for (std::size_t i = 0; i < job.options.size(); ++i) {
-      const Option& option = job.options[i];
+      const ShapeOption& option = job.options[i];
       if (option.shape.devices != job.wanted || option.shape.devices > left[option.shape.pool])
         continue;
       if (job.current == i) {

@@ -20,7 +20,7 @@ std::uint32_t below(Random& random, std::uint32_t limit) {
 }
 
 void add_random_job(ElasticWorld& world, Random& random) {
-  std::vector<Option> options;
+  std::vector<ShapeOption> options;
   const bool known = below(random, 5) > 0;
   for (std::uint32_t p = 0; p < world.snapshot.pools.size(); ++p) {
     const Pool& pool = world.snapshot.pools[p];
@@ -86,7 +86,7 @@ std::vector<Choices> play(const ElasticTraits& traits, ElasticSnapshot snapshot,
 }
 
 std::vector<ElasticTraits> general_policies() {
-  std::vector<ElasticTraits> general = elastic_policies();
+  std::vector<ElasticTraits> general(elastic_policies().begin(), elastic_policies().end());
   std::erase_if(general, [](const ElasticTraits& traits) { return traits.per_step; });
   return general;
 }

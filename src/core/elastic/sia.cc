@@ -31,14 +31,14 @@ class SiaPolicy : public ElasticPolicy {
     bidder.pinned = job.starting && job.current;
     bidder.nothing = -kWaiting;
     double slowest = 0;
-    for (const Option& option : job.options) {
+    for (const ShapeOption& option : job.options) {
       if (option.rate > 0) slowest = slowest > 0 ? std::min(slowest, option.rate) : option.rate;
     }
     const double age = now_s - job.submitted_s;
     const double lost = job.restarts * job.restart_s;
     const double keep = age < job.restart_s ? 1 : std::max(age - lost, 0.0) / (age + job.restart_s);
     for (std::size_t i = 0; i < job.options.size(); ++i) {
-      const Option& option = job.options[i];
+      const ShapeOption& option = job.options[i];
       double value = option.rate > 0 ? option.rate / slowest : 1e-4;
       if (job.current && job.current != i) value *= keep;
       const double cost = std::min(std::pow(std::max(value, 1e-12), kPower), kWorst);

@@ -10,6 +10,8 @@ constexpr double kTolerance = 1e-5;
 // A sample that is predicted this well teaches nothing.
 constexpr double kWellPredicted = 0.05;
 constexpr std::size_t kMostSamplesOfShape = 8;
+// What nobody has tried is taken to be this much better than predicted, so that it is tried.
+constexpr double kUntried = 1.25;
 
 }  // namespace
 
@@ -78,7 +80,7 @@ std::uint32_t Speeds::most_devices(const std::string& kind) const {
 }
 
 double Speeds::rate(const std::string& kind, const std::string& type, std::uint32_t nodes,
-                    std::uint32_t devices, const GradientStats& stats) const {
+                    std::uint32_t devices, const GradientStats& stats, bool curious) const {
   const auto found = kinds_.find(kind);
   if (found == kinds_.end()) return 0;
   const Kind& known = found->second;
@@ -99,7 +101,7 @@ double Speeds::rate(const std::string& kind, const std::string& type, std::uint3
     borrowed = here->second.one_device_speed / source->one_device_speed;
   }
   const BatchChoice best = best_batch(*source->model, stats, nodes, devices, limits->second);
-  double correction = 1;
+  double correction = curious ? 1 / kUntried : 1;
   if (borrowed == 1) {
     const auto measured = source->corrections.find({nodes, devices});
     if (measured != source->corrections.end()) correction = measured->second;

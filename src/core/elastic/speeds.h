@@ -40,9 +40,10 @@ class Speeds {
   // The most devices that a job of the kind was seen on.
   std::uint32_t most_devices(const std::string& kind) const;
   // Steps of the first batch per second, as far as the model and the corrections tell; zero: it
-  // cannot run like that, or nothing is known of the kind.
+  // cannot run like that, or nothing is known of the kind. `curious`: what was never tried is taken
+  // to be a little better, so that it is.
   double rate(const std::string& kind, const std::string& type, std::uint32_t nodes,
-              std::uint32_t devices, const GradientStats& stats) const;
+              std::uint32_t devices, const GradientStats& stats, bool curious) const;
 
  private:
   struct Kind {

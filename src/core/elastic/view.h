@@ -29,7 +29,7 @@ struct Shape {
 };
 
 // One way in which an elastic job may run, and how fast it is expected to be then.
-struct Option {
+struct ShapeOption {
   Shape shape;
   double rate = 0;  // progress per second; comparable between the options of one job only
 };
@@ -39,7 +39,7 @@ struct Option {
 struct ElasticJob {
   JobId id;
   double submitted_s = 0;
-  std::vector<Option> options;         // always in the same order while what is known is the same
+  std::vector<ShapeOption> options;    // always in the same order while what is known is the same
   std::optional<std::size_t> current;  // the option that it runs as
   bool starting = false;               // it is being started or restored: not to be disturbed
   bool known = true;                   // the rates rest on measurements; if not, all of them are 1

@@ -41,7 +41,7 @@ void FreeDevices::keep_running(const ElasticSnapshot& snapshot, Choices& choices
 
 std::optional<std::size_t> wanted_option(const ElasticJob& job, std::uint32_t pool) {
   // Smaller is better: first not more than wanted, then near to it, then fast.
-  const auto rank = [&](const Option& option) {
+  const auto rank = [&](const ShapeOption& option) {
     const std::uint32_t devices = option.shape.devices;
     const bool more = devices > job.wanted;
     return std::tuple(more, more ? devices - job.wanted : job.wanted - devices, -option.rate);
@@ -57,7 +57,7 @@ std::optional<std::size_t> wanted_option(const ElasticJob& job, std::uint32_t po
 std::optional<std::size_t> wanted_option(const ElasticJob& job) {
   if (job.wanted_pool) return wanted_option(job, *job.wanted_pool);
   std::optional<std::size_t> best;
-  for (const Option& option : job.options) {
+  for (const ShapeOption& option : job.options) {
     const auto here = wanted_option(job, option.shape.pool);
     if (!best || job.options[*here].rate > job.options[*best].rate) best = here;
   }
@@ -66,7 +66,7 @@ std::optional<std::size_t> wanted_option(const ElasticJob& job) {
 
 double best_rate(const ElasticJob& job) {
   double best = 0;
-  for (const Option& option : job.options) best = std::max(best, option.rate);
+  for (const ShapeOption& option : job.options) best = std::max(best, option.rate);
   return best;
 }
 

@@ -7,7 +7,7 @@
 namespace tutti {
 namespace {
 
-ElasticJob job_with(std::uint32_t wanted, std::vector<Option> options) {
+ElasticJob job_with(std::uint32_t wanted, std::vector<ShapeOption> options) {
   ElasticJob job;
   job.wanted = wanted;
   job.options = std::move(options);

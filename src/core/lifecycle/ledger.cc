@@ -296,10 +296,15 @@ void Ledger::relist(Job& job) {
     }
   }
   Group& group = groups_[job.group];
+  const JobId oldest = group.ready.empty() ? JobId() : *group.ready.begin();
   group.ready_tasks += ready;
   group.ready_tasks -= job.listed;
   if (ready > 0 && job.listed == 0) group.ready.insert(job.id);
   if (ready == 0 && job.listed > 0) group.ready.erase(job.id);
+  if (group.ready.empty() || *group.ready.begin() != oldest) {
+    ready_groups_.erase({oldest, job.group});
+    if (!group.ready.empty()) ready_groups_.emplace(*group.ready.begin(), job.group);
+  }
   job.listed = static_cast<std::uint32_t>(ready);
 }
 
@@ -443,7 +448,7 @@ void Ledger::hand_on(LaneId id, Changes& changes) {
   }
 }
 
-void Ledger::account_for(const Job& job, const ActiveAttempt& attempt, const AttemptEnded& body,
+void Ledger::account_for(Job& job, const ActiveAttempt& attempt, const AttemptEnded& body,
                          Changes& changes) {
   if (!body.started_at) return;
   const Duration ran = std::max(body.ended_at - body.started_at, Duration(0));
@@ -452,6 +457,7 @@ void Ledger::account_for(const Job& job, const ActiveAttempt& attempt, const Att
       attempt.allocation.devices.empty() ? attempt.allocation.cpus : weight_of(attempt.allocation);
   const double cpu_seconds =
       static_cast<double>(ran.value) * 1e-6 * static_cast<double>(weight.value) * 1e-3;
+  job.served += cpu_seconds;
   usage_.charge(key.account, cpu_seconds, body.ended_at);
   changes.accounts.insert(key.account);
   learn_devices(job, attempt, body.outcome);

@@ -63,6 +63,7 @@ struct Job {
   TimePoint submitted_at;
   TimePoint started_at;
   TimePoint finished_at;
+  double served = 0;                 // core seconds (weight_of) of its attempts that ended
   Duration backoff;                  // RetryRule, without its padding: a job is all a queue costs
   std::vector<std::uint32_t> again;  // touched tasks that are ready to run once more; descending
   std::vector<TaskSlot> slots;
@@ -183,6 +184,8 @@ class Ledger {
   JobRow row(const Job& job) const;
   const Group& group(std::uint32_t index) const { return groups_[index]; }
   const std::vector<Group>& groups() const { return groups_; }
+  // Groups with ready tasks, by their oldest ready job.
+  const std::set<std::pair<JobId, std::uint32_t>>& ready_groups() const { return ready_groups_; }
   const std::vector<Node>& nodes() const { return nodes_; }
   const std::map<LaneId, Lane>& lanes() const { return lanes_; }
   const std::unordered_map<TaskId, ActiveAttempt>& active() const { return active_; }
@@ -237,7 +240,7 @@ class Ledger {
   bool restarts_all(const Job& job, const ActiveAttempt& attempt, bool failed) const;
   void settle_gang(Job& job, Changes& changes);
   void restart_gang(Job& job, Changes& changes);
-  void account_for(const Job& job, const ActiveAttempt& attempt, const AttemptEnded& body,
+  void account_for(Job& job, const ActiveAttempt& attempt, const AttemptEnded& body,
                    Changes& changes);
   TaskState state_after(const Job& job, const TaskSlot& slot, const ActiveAttempt& attempt,
                         const Outcome& outcome) const;
@@ -253,6 +256,7 @@ class Ledger {
   std::vector<Group> groups_;
   std::map<GroupKey, std::uint32_t> group_of_;
   std::vector<std::uint32_t> free_groups_;
+  std::set<std::pair<JobId, std::uint32_t>> ready_groups_;
   std::vector<Node> nodes_;  // node n at n - 1
   std::map<LaneId, Lane> lanes_;
   std::map<std::pair<NodeId, Request>, LaneId> shared_lanes_;

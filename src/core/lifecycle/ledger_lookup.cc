@@ -83,6 +83,10 @@ void Ledger::restore_job(const JobRow& row, const JobFacts& facts,
     job.slots[index].attempts = task.attempts;
     job.slots[index].retries_used = static_cast<std::uint16_t>(task.retries_used);
     job.slots[index].oom_retries = static_cast<std::uint8_t>(task.oom_retries);
+    // Of earlier attempts no row is read: the order of service that rests on it bears that.
+    if (task.started_at && task.ended_at)
+      job.served += static_cast<double>((task.ended_at - task.started_at).value) * 1e-6 *
+                    static_cast<double>(weight_of(request_of(job, index)).value) * 1e-3;
     if (is_active(task.state)) {
       const Request& request = request_of(job, index);
       ActiveAttempt attempt{.id = {task.task, task.attempts},

@@ -57,6 +57,8 @@ struct Plan {
   std::vector<Recall> recalls;
   std::optional<Reservation> reservation;
   bool more = false;  // another pass right away would start more
+  // Whatever is submitted cannot start before something ends or a node changes.
+  bool closed = false;
   TimePoint wake_at;  // look again then, even if nothing happens; zero: no need
   bool operator==(const Plan&) const = default;
 };

@@ -30,7 +30,7 @@ Expected expected_of(const Ledger& ledger, const std::string& kind) {
 }
 
 ReadyJob head_of(const Ledger& ledger, const Job& job) {
-  ReadyJob head{job.id, job.submitted_at, job.listed, {}, 0};
+  ReadyJob head{job.id, job.submitted_at, job.listed, {}, 0, job.served};
   if (ledger.ranks_of(job).empty()) return head;
   for (const std::uint32_t rank : ledger.ready_ranks(job)) {
     head.ranks.push_back(&ledger.request_of(job, rank));
@@ -109,6 +109,12 @@ void find_measurer(const Ledger& ledger, GroupView& view, TimePoint now) {
     view.measured_until = start + view.key->time_limit;
 }
 
+void find_measurers(const Ledger& ledger, Snapshot& snapshot) {
+  for (GroupView& view : snapshot.groups) {
+    if (view.measure) find_measurer(ledger, view, snapshot.now);
+  }
+}
+
 constexpr std::uint32_t kNoLimit = std::numeric_limits<std::uint32_t>::max();
 
 // What limits of their own leave to those groups that have some. Staged attempts count too.
@@ -138,10 +144,39 @@ void count_room(const Ledger& ledger, std::vector<GroupView>& groups) {
   }
 }
 
+void view_regrowing(const Ledger& ledger, Snapshot& snapshot) {
+  for (const JobId id : ledger.regrowing()) {
+    const Job& job = *ledger.find_job(id);
+    snapshot.regrowing.emplace_back(job.group, head_of(ledger, job));
+  }
+}
+
+// The groups whose oldest jobs are the oldest of all.
+void view_oldest(const Ledger& ledger, Snapshot& snapshot) {
+  const std::vector<DeviceType> types = device_types(snapshot.nodes);
+  for (const auto& [head, index] : ledger.ready_groups()) {
+    if (snapshot.groups.size() == Snapshot::kStrictGroups) {
+      snapshot.beyond = head;
+      break;
+    }
+    // How long anything runs, and who holds what, counts for nothing here.
+    snapshot.groups.push_back(view_of(ledger, index, Expected(), types));
+  }
+  count_room(ledger, snapshot.groups);
+  snapshot.demand = demand_in(snapshot.groups);
+  view_regrowing(ledger, snapshot);
+  find_measurers(ledger, snapshot);
+}
+
 }  // namespace
 
-Snapshot snapshot_of(const Ledger& ledger, TimePoint now) {
-  Snapshot snapshot{.now = now, .nodes = ledger.nodes(), .usage = &ledger.usage()};
+Snapshot snapshot_of(const Ledger& ledger, TimePoint now, Ordering ordering) {
+  Snapshot snapshot{
+      .now = now, .ordering = ordering, .nodes = ledger.nodes(), .usage = &ledger.usage()};
+  if (ordering == Ordering::kFifo) {
+    view_oldest(ledger, snapshot);
+    return snapshot;
+  }
   // Many attempts are of few groups: what is expected is looked up once for each.
   std::vector<std::optional<Expected>> expected(ledger.groups().size());
   const auto expect = [&](std::uint32_t index) -> const Expected& {
@@ -156,18 +191,13 @@ Snapshot snapshot_of(const Ledger& ledger, TimePoint now) {
   }
   count_room(ledger, snapshot.groups);
   snapshot.demand = demand_in(snapshot.groups);
-  for (const JobId id : ledger.regrowing()) {
-    const Job& job = *ledger.find_job(id);
-    snapshot.regrowing.emplace_back(job.group, head_of(ledger, job));
-  }
+  view_regrowing(ledger, snapshot);
   for (const auto& [task, attempt] : ledger.active()) {
     if (attempt.staged) continue;
     const std::uint32_t group = ledger.find_job(task.job)->group;
     snapshot.running.push_back(view_of(ledger.group(group).key, attempt, expect(group), now));
   }
-  for (GroupView& view : snapshot.groups) {
-    if (view.measure) find_measurer(ledger, view, now);
-  }
+  find_measurers(ledger, snapshot);
   // The table of attempts has no order of its own; a policy's input must.
   std::sort(snapshot.running.begin(), snapshot.running.end(),
             [](const RunningView& a, const RunningView& b) {

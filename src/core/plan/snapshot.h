@@ -10,6 +10,7 @@
 #include "core/model/ids.h"
 #include "core/model/node.h"
 #include "core/plan/demand.h"
+#include "core/plan/ordering.h"
 
 namespace tutti {
 
@@ -21,6 +22,7 @@ struct ReadyJob {
   // Of a gang: what each of its ready ranks wants; they start together or not at all.
   std::vector<const Request*> ranks;
   std::uint32_t tries = 0;  // the number of its newest attempt
+  double served = 0;        // core seconds (weight_of) of those of its attempts that ended
 };
 
 // A group as a policy sees it: what it wants, who waits, and what is known of how long it runs.
@@ -65,19 +67,26 @@ struct LaneView {
 // The immutable view on which policies decide. It refers to the ledger and lives for one round.
 struct Snapshot {
   static constexpr std::size_t kHeads = 8;
+  // Of strict order no more groups are looked at in one pass.
+  static constexpr std::size_t kStrictGroups = 4;
   TimePoint now;
+  Ordering ordering = Ordering::kFair;
   std::span<const Node> nodes;
   std::vector<GroupView> groups;  // those with ready tasks
+  // Of strict order: the oldest ready job of the groups that were left out; zero: none was.
+  JobId beyond;
   // Gangs of which some ranks run already: what is left of each, and its group.
   std::vector<std::pair<std::uint32_t, ReadyJob>> regrowing;
   std::vector<RunningView> running;
   std::vector<LaneView> lanes;
   std::vector<DeviceDemand> demand;  // what the groups want of devices, the largest part first
   const Usage* usage = nullptr;
-  // What each group's account holds now (weight_of), by position in `groups`.
+  // What each group's account holds now (weight_of), by position in `groups`. Not of strict order.
   std::vector<MilliCpu> held;
 };
 
-Snapshot snapshot_of(const Ledger& ledger, TimePoint now);
+// In strict order (kFifo) only the oldest groups are there, and nothing of what runs: whoever does
+// not fit waits, whatever ends when.
+Snapshot snapshot_of(const Ledger& ledger, TimePoint now, Ordering ordering = Ordering::kFair);
 
 }  // namespace tutti

@@ -2,15 +2,17 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <string_view>
 #include <vector>
 
 #include "core/policy/backfill.h"
-#include "core/policy/fair_order.h"
 #include "core/policy/gang_placement.h"
 #include "core/policy/lookahead.h"
+#include "core/policy/queue_order.h"
 #include "core/policy/workspace.h"
 
 namespace tutti {
@@ -44,6 +46,11 @@ bool place_gang(const ReadyJob& gang, TimePoint bounded_end, const Snapshot& sna
   }
   plan.gangs.push_back({gang.job, std::move(grants)});
   return true;
+}
+
+// Whether jobs that the snapshot leaves out are older.
+bool is_beyond(const Snapshot& snapshot, const QueueOrder& order, std::size_t position) {
+  return snapshot.beyond.value > 0 && snapshot.beyond < order.head(position).job;
 }
 
 // What is left in this pass of the room of groups with limits of their own.
@@ -82,7 +89,7 @@ class RoomLeft {
 
 Plan decide(const Snapshot& snapshot) {
   Plan plan;
-  FairOrder order(snapshot);
+  const std::unique_ptr<QueueOrder> order = make_order(snapshot);
   Workspace workspace(snapshot.nodes, snapshot.demand);
   std::set<std::string_view> measured;  // kinds of which this pass starts the first run
   RoomLeft room(snapshot);
@@ -93,37 +100,45 @@ Plan decide(const Snapshot& snapshot) {
   for (const auto& [group, gang] : snapshot.regrowing)
     place_gang(gang, TimePoint(), snapshot, workspace, plan);
 
-  while (const auto position = order.next()) {
+  const bool strict = snapshot.ordering == Ordering::kFifo;
+  // In strict order whoever is removed without having started ends the pass.
+  while (const auto position = plan.closed ? std::nullopt : order->next()) {
+    if (is_beyond(snapshot, *order, *position) || (strict && plan.more)) {
+      plan.more = true;
+      break;
+    }
+    plan.closed = strict;
     const GroupView& view = snapshot.groups[*position];
     if (view.measured_by.value > 0 || (view.measure && measured.contains(view.key->kind))) {
-      order.remove(*position);
+      order->remove(*position);
       continue;
     }
     const Request& request = view.request;
     const TimePoint bounded_end = bounded_end_of(view, snapshot.now);
-    if (const ReadyJob& head = order.head(*position); !head.ranks.empty()) {
+    if (const ReadyJob& head = order->head(*position); !head.ranks.empty()) {
       if (!place_gang(head, bounded_end, snapshot, workspace, plan)) {
-        if (!plan.reservation)
+        if (!plan.reservation && !strict)
           plan.reservation = reserve_for_gang(view, head, snapshot, workspace.nodes());
         blocked.push_back(*position);
-        order.remove(*position);
+        order->remove(*position);
         continue;
       }
       taken[*position] += head.tasks;
-      if (!order.granted_head(*position) && taken[*position] < view.ready) plan.more = true;
+      plan.closed = false;
+      if (!order->granted_head(*position) && taken[*position] < view.ready) plan.more = true;
       continue;
     }
     const auto node = workspace.find(request, plan.reservation, bounded_end, room.of(*position));
     if (!node) {
       if (!room.used_up(*position)) {
-        if (!plan.reservation)
+        if (!plan.reservation && !strict)
           plan.reservation = reserve_for(view, snapshot, workspace, room.of(*position));
         blocked.push_back(*position);
       }
-      order.remove(*position);
+      order->remove(*position);
       continue;
     }
-    const std::uint64_t port_seed = order.head(*position).job.value * 64 + taken[*position];
+    const std::uint64_t port_seed = order->head(*position).job.value * 64 + taken[*position];
     Allocation allocation =
         workspace.take(request, *node, plan.reservation, bounded_end, port_seed);
     room.take(*position, *node);
@@ -132,9 +147,10 @@ Plan decide(const Snapshot& snapshot) {
     charge(plan.reservation, allocation, bounded_end);
     plan.starts.push_back({view.group, std::move(allocation), false});
     ++taken[*position];
-    if (!order.granted(*position) && taken[*position] < view.ready) plan.more = true;
+    plan.closed = false;
+    if (!order->granted(*position) && taken[*position] < view.ready) plan.more = true;
   }
-  if (!plan.more) look_ahead(snapshot, blocked, taken, plan);
+  if (!plan.more && !strict) look_ahead(snapshot, blocked, taken, plan);
   return plan;
 }
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/plan/snapshot.h"
+#include "core/policy/queue_order.h"
 
 namespace tutti {
 
@@ -14,23 +14,18 @@ namespace tutti {
 // who has used least, then the oldest job. Use counts what is running and what this very pass has
 // granted, so that two users with a thousand tasks each take turns. Priority rises by one for every
 // hour of waiting: nobody starves. Ties go to the smaller name or id. It knows nothing of nodes.
-class FairOrder {
+class FairOrder final : public QueueOrder {
  public:
   static constexpr Duration kAgingStep = seconds(3600);
 
   explicit FairOrder(const Snapshot& snapshot);
 
-  // The position in Snapshot::groups that comes next; nothing when all are removed.
-  std::optional<std::size_t> next() const;
-  // One task of it was granted: its account moves back, its next job moves up. Returns false when
-  // the snapshot shows no further job of that group; it is then removed.
-  bool granted(std::size_t position);
-  // Likewise, for all tasks of its oldest job at once.
-  bool granted_head(std::size_t position);
-  // Its oldest job with tasks left.
-  const ReadyJob& head(std::size_t position) const;
-  // It cannot start now: leave it out from here on.
-  void remove(std::size_t position);
+  std::optional<std::size_t> next() const override;
+  // What is granted moves its account back too.
+  bool granted(std::size_t position) override;
+  bool granted_head(std::size_t position) override;
+  const ReadyJob& head(std::size_t position) const override;
+  void remove(std::size_t position) override;
 
  private:
   // Levels, their projects and the projects' users are numbered in the order of priority and name,

@@ -71,7 +71,7 @@ Result<std::string> read_small_file(const std::string& path) {
   return read_file(path, kSmall);
 }
 
-Result<std::string> read_whole_file(const std::string& path) {
+Result<std::string> read_home_file(const std::string& path) {
   return read_file(path, std::numeric_limits<std::size_t>::max());
 }
 

@@ -20,6 +20,6 @@ Result<void> replace_file(const std::string& path, std::string_view content, boo
 
 // The whole content of a small file; more than a megabyte is kCorrupt.
 Result<std::string> read_small_file(const std::string& path);
-Result<std::string> read_whole_file(const std::string& path);
+Result<std::string> read_home_file(const std::string& path);
 
 }  // namespace tutti

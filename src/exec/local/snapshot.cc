@@ -251,7 +251,7 @@ Result<std::string> SnapshotFolder::save(const SnapshotManifest& manifest) {
 
 Result<SnapshotManifest> SnapshotFolder::load(const std::string& digest) const {
   if (!is_digest(digest)) return invalid_input("'" + digest + "' is no snapshot");
-  const Result<std::string> text = read_whole_file(home_ + "/snapshots/" + digest);
+  const Result<std::string> text = read_home_file(home_ + "/snapshots/" + digest);
   if (!text) return text.error();
   if (sha256_hex(*text) != digest) {
     return Error{ErrorCode::kCorrupt, "the snapshot " + digest + " is damaged"};

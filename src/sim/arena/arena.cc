@@ -28,7 +28,7 @@ std::string workload_path(const fs::path& folder, const std::string& workload) {
 Error no_policy(const std::string& name) {
   std::string known;
   for (const ElasticTraits& one : elastic_policies())
-    if (!one.per_step) known.append(known.empty() ? "" : ", ").append(one.name);
+    if (!one.per_step && !one.ablation) known.append(known.empty() ? "" : ", ").append(one.name);
   return invalid_input("there is no policy " + shown(name) + " for this benchmark, only " + known);
 }
 

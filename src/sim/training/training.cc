@@ -269,7 +269,8 @@ class TrainingSimulation {
     }
     const auto nodes = static_cast<std::uint32_t>(trainee.layout().size());
     const auto devices = static_cast<std::uint32_t>(job.placement.nodes.size());
-    const double expected = speeds_.rate(kind, trainee.type(), nodes, devices, *trainee.gradient());
+    const double expected =
+        speeds_.rate(kind, trainee.type(), nodes, devices, *trainee.gradient(), false);
     if (!trainee.starting()) speeds_.saw_speed(kind, expected, trainee.speed());
   }
 
@@ -368,7 +369,8 @@ class TrainingSimulation {
              application.learning.iterations(job.line->batch, epoch);
     }
     const double declared = application.learning.goal(application.epochs) * job.declared_factor;
-    return std::max(declared - job.trainee->progress(), kOverrun * declared);
+    const double left = declared - job.trainee->progress();
+    return left > 0 ? left : kOverrun * declared;
   }
 
   // Every shape that may be tried: at most twice as many devices as jobs of the kind have had.
@@ -387,8 +389,9 @@ class TrainingSimulation {
         if (!view.known && shape.devices > 1) continue;
         const bool has = job.placement.pool == p && job.placement.nodes.size() == shape.devices;
         if (shape.devices > most && !has) continue;
-        const double rate =
-            view.known ? speeds_.rate(kind, pool.type, shape.nodes, shape.devices, *stats) : 1;
+        const double rate = view.known ? speeds_.rate(kind, pool.type, shape.nodes, shape.devices,
+                                                      *stats, traits_.curious)
+                                       : 1;
         if (rate > 0 || has) view.options.push_back({shape, rate});
       }
     }
@@ -516,12 +519,9 @@ class TrainingSimulation {
 
 Result<RunResult> run_training(TrainingBenchmark benchmark, const TrainingOptions& options) {
   const ElasticTraits* traits = find_elastic_policy(options.policy);
-  if (traits == nullptr) {
-    std::string names;
-    for (const ElasticTraits& one : elastic_policies())
-      names += (names.empty() ? "" : ", ") + std::string(one.name);
-    return invalid_input("there is no policy '" + options.policy + "'; there are " + names);
-  }
+  if (traits == nullptr)
+    return invalid_input("there is no policy '" + options.policy + "'; there are " +
+                         elastic_policy_names());
   BenchmarkRules rules = rules_of(benchmark);
   if (traits->per_step && rules.pools.size() > 1)
     return invalid_input("the policy '" + options.policy + "' knows one type of device only");

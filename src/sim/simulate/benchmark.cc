@@ -1,0 +1,50 @@
+#include "sim/simulate/benchmark.h"
+
+#include <filesystem>
+
+#include "sim/arena/arena.h"
+#include "sim/training/training.h"
+
+namespace tutti {
+namespace {
+
+// A path, or a file in the folder of the data.
+std::string workload_path(const SimulationRequest& request) {
+  const std::string below = request.data + "/" + request.workload;
+  return !std::filesystem::exists(request.workload) && std::filesystem::exists(below)
+             ? below
+             : request.workload;
+}
+
+Result<RunResult> run_training_of(const SimulationRequest& request, const std::string& policy) {
+  TrainingOptions options{
+      .data = request.data, .workload = workload_path(request), .policy = policy};
+  options.knowledge = request.knowledge == "warm" ? Knowledge::kWarm : Knowledge::kCold;
+  if (request.length == "oblivious") options.length = Length::kOblivious;
+  if (request.length == "noisy") options.length = Length::kNoisy;
+  options.seed = request.seed;
+  options.rounds = request.rounds;
+  return run_training(
+      request.benchmark == "pollux-64" ? TrainingBenchmark::kPollux64 : TrainingBenchmark::kSia64,
+      options);
+}
+
+Result<RunResult> run_arena_of(const SimulationRequest& request, const std::string& policy) {
+  ArenaOptions options{.data = request.data, .workload = request.workload, .policy = policy};
+  if (request.rounds > 0) options.rounds = request.rounds;
+  if (request.restart_cost == "others") options.restart_cost = ArenaRestartCost::kOthers;
+  return run_arena(options);
+}
+
+}  // namespace
+
+Result<RunResult> run_benchmark(const SimulationRequest& request, const std::string& policy) {
+  Result<RunResult> run = request.benchmark == "arena-1280" ? run_arena_of(request, policy)
+                                                            : run_training_of(request, policy);
+  if (!run) return run.error();
+  run->policy = policy;
+  run->workload = request.workload.substr(request.workload.rfind('/') + 1);
+  return run;
+}
+
+}  // namespace tutti

@@ -1,0 +1,55 @@
+#include "sim/simulate/recorded_workload.h"
+
+#include <utility>
+
+namespace tutti {
+namespace {
+
+// What of a spec matters where nothing is executed.
+JobSpec outline_of(const JobSpec& spec) {
+  JobSpec copy;
+  copy.name = spec.name;
+  copy.user = spec.user;
+  copy.project = spec.project;
+  copy.kind = spec.kind;
+  copy.tasks = spec.tasks;
+  if (copy.tasks.shape == TaskSet::Shape::kBatch) copy.tasks.shape = TaskSet::Shape::kArray;
+  copy.request = spec.request;
+  copy.gang = spec.gang;
+  for (WorkerGroup& group : copy.gang.workers) {
+    group.command = {};
+    group.env.clear();
+  }
+  copy.priority = spec.priority;
+  copy.time_limit = spec.time_limit;
+  if (copy.request.devices.unknown()) copy.request.devices.sharing = Sharing::kNever;
+  return copy;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Workload>> recorded_workload(Recording recording) {
+  if (recording.jobs.empty())
+    return not_found("this home has run nothing in that time; try a longer --since");
+  const TimePoint first = recording.jobs.front().submitted_at;
+  std::vector<WorkloadJob> jobs;
+  for (RecordedJob& job : recording.jobs) {
+    WorkloadJob one{.submit = job.submitted_at - first,
+                    .spec = outline_of(job.spec),
+                    .runs = std::move(job.runs),
+                    .deadline = {}};
+    // A limit that ended it ends it again; one that it was granted more than, does not.
+    for (const Duration& runs : one.runs) {
+      if (one.spec.time_limit.value > 0) one.spec.time_limit = std::max(one.spec.time_limit, runs);
+    }
+    jobs.push_back(std::move(one));
+  }
+  std::unique_ptr<Workload> workload = workload_of(std::move(jobs));
+  workload->name = "history";
+  if (recording.left_out > 0)
+    workload->left_out.push_back(std::to_string(recording.left_out) +
+                                 " jobs of which nothing has ended yet were left out.");
+  return workload;
+}
+
+}  // namespace tutti

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "control/front.h"
+#include "sim/results.h"
+#include "sim/workload/workload.h"
+
+namespace tutti {
+
+// Watches a controller and writes down what becomes of each job and of the cluster. What has ended
+// is added to the summary at once; it is kept in detail only if that is wanted. Owned by the
+// simulation; one thread.
+class RunRecord final : public Publisher {
+ public:
+  // `detailed`: keep every job and who had which devices when.
+  RunRecord(const std::vector<Node>& nodes, TimePoint start, bool detailed);
+
+  // A job will be submitted under this number; its spec says the number as the command's second
+  // word.
+  void expect(std::uint64_t number, const WorkloadJob& job);
+  // It was not taken.
+  void refused(std::uint64_t number) { expected_.erase(number); }
+  void published(const Round& round) override;
+
+  // How long a task runs.
+  Duration run_of(TaskId task) const;
+  std::size_t live() const { return live_.size(); }
+  std::uint64_t ended() const { return ended_; }
+  double now_s() const { return now_s_; }
+
+  // At the end: what is unfinished counts as it is. The result has jobs if they were kept.
+  RunResult finish(double horizon_s);
+  Summary summary() const { return summary_; }
+
+ private:
+  struct Live {
+    std::uint64_t number = 0;
+    JobResult result;
+    std::vector<Duration> runs;
+    double work = 0;         // devices × seconds that it will need
+    double longest_s = 0;    // of its tasks
+    double idle_since = 0;   // while it has no devices
+    double load_before = 0;  // load_ when it was submitted
+    std::uint32_t active = 0;
+  };
+  struct Held {
+    double from_s = 0;
+    NodeId node;
+    std::uint32_t devices = 0;
+  };
+
+  double seconds_at(TimePoint time) const;
+  void move_to(double at_s);
+  void on(const AttemptPlaced& placed, double at_s);
+  void on(const AttemptEnded& ended, double at_s);
+  void take(const Held& held, std::int64_t sign);
+  std::uint32_t size_of(const Allocation& allocation) const;
+  void add_span(Live& job, const Held& held, double to_s);
+  void finish_job(Live& job, double at_s, bool ended);
+  void sample();
+
+  TimePoint start_;
+  bool detailed_;
+  RunResult run_;
+  SummaryBuilder builder_;
+  Summary summary_;
+  std::unordered_map<std::uint64_t, Live> expected_;
+  std::unordered_map<JobId, Live> live_;
+  std::map<AttemptId, Held> held_;
+  std::vector<std::uint32_t> used_;             // devices of each node
+  std::map<std::uint64_t, JobResult> results_;  // by number, if they are kept
+  std::uint64_t ended_ = 0;
+  std::uint32_t running_ = 0;
+  double now_s_ = 0;
+  double load_ = 0;  // the integral of live jobs over time
+  ClusterSample sample_;
+  double sample_every_s_ = 0;
+};
+
+}  // namespace tutti

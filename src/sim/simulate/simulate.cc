@@ -1,0 +1,197 @@
+#include "sim/simulate/simulate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "core/plan/ordering.h"
+#include "core/spec/quantity.h"
+#include "sim/csv_table.h"
+#include "sim/simulate/benchmark.h"
+#include "sim/simulate/recorded_workload.h"
+#include "sim/simulate/report.h"
+#include "sim/simulate/run_figures.h"
+#include "sim/simulate/run_json.h"
+#include "sim/simulate/trace_run.h"
+#include "sim/workload/yaml_workload.h"
+
+namespace tutti {
+namespace {
+
+// A run that is done.
+struct Done {
+  RunResult run;
+  Summary summary;
+  std::vector<std::string> notes;
+};
+
+// Where the work comes from, and what it runs on.
+struct Stage {
+  std::unique_ptr<Workload> workload;
+  std::vector<Node> nodes;
+};
+
+Result<std::vector<Node>> read_cluster_file(const std::string& path) {
+  const Result<std::string> text = read_whole_file(path);
+  if (!text) return text.error();
+  const Result<YamlWorkload> read = parse_yaml_workload(*text, path);
+  if (!read) return read.error();
+  if (read->cluster.empty()) return invalid_input(path + ": it has no 'cluster:'");
+  return nodes_of(read->cluster);
+}
+
+Result<std::unique_ptr<Workload>> open_all(const SimulationRequest& request) {
+  std::vector<std::unique_ptr<Workload>> parts;
+  for (const std::string& file : request.files) {
+    Result<std::unique_ptr<Workload>> part = open_workload(file, request.format);
+    if (!part) return part.error();
+    parts.push_back(*std::move(part));
+  }
+  return merge(std::move(parts));
+}
+
+// Nodes that are asked for beside those that are there.
+void add_nodes(const std::vector<NodeGroup>& groups, std::vector<Node>& nodes) {
+  for (Node& node : nodes_of(groups)) {
+    for (Device& device : node.devices) device.uuid = "+" + device.uuid;
+    // As its like, where the cluster has one.
+    const auto like = std::find_if(nodes.begin(), nodes.end(), [&](const Node& other) {
+      return !node.devices.empty() && other.devices.size() == node.devices.size() &&
+             other.devices.front().type == node.devices.front().type;
+    });
+    if (like != nodes.end()) {
+      node.cpus = like->cpus;
+      node.memory = like->memory;
+      node.labels = like->labels;
+      for (std::size_t i = 0; i < node.devices.size(); ++i)
+        node.devices[i].memory = like->devices[i].memory;
+    }
+    nodes.push_back(std::move(node));
+  }
+}
+
+Result<Stage> set_stage(const SimulationRequest& request, ReadRecording read_recording) {
+  Stage stage;
+  if (request.from_history) {
+    Result<Recording> recording = read_recording(request.home, request.since);
+    if (!recording) return recording.error();
+    stage.nodes = std::move(recording->nodes);
+    Result<std::unique_ptr<Workload>> workload = recorded_workload(*std::move(recording));
+    if (!workload) return workload.error();
+    stage.workload = *std::move(workload);
+  } else {
+    Result<std::unique_ptr<Workload>> workload = open_all(request);
+    if (!workload) return workload.error();
+    stage.workload = *std::move(workload);
+    stage.nodes = nodes_of(stage.workload->cluster);
+  }
+  if (!request.cluster.empty()) {
+    Result<std::vector<Node>> nodes = read_cluster_file(request.cluster);
+    if (!nodes) return nodes.error();
+    stage.nodes = *std::move(nodes);
+  }
+  add_nodes(request.add_nodes, stage.nodes);
+  if (stage.nodes.empty())
+    return invalid_input(stage.workload->name +
+                         " says nothing of a cluster; give --cluster FILE or --add-nodes 4xA100:8");
+  return stage;
+}
+
+Result<Done> run_policy(const SimulationRequest& request, Stage& stage, const std::string& policy,
+                        const SimulationSinks& sinks) {
+  const Result<Ordering> ordering = parse_ordering(policy);
+  if (!ordering) return ordering.error();
+  const double all = static_cast<double>(stage.workload->jobs) * request.jobs_scale;
+  TraceRunOptions options{.nodes = stage.nodes,
+                          .ordering = *ordering,
+                          .jobs_scale = request.jobs_scale,
+                          .seed = request.seed,
+                          .detailed = request.json || !request.report.empty(),
+                          .progress = {}};
+  if (sinks.progress) {
+    options.progress = [&](std::uint64_t ended, double now_s) {
+      sinks.progress(fmt::format("{}: {} of about {:.0f} jobs, {} simulated", policy, ended, all,
+                                 format_duration(seconds(static_cast<std::int64_t>(now_s)))));
+    };
+  }
+  Result<TraceOutcome> outcome = run_trace(*stage.workload, options);
+  if (!outcome) return outcome.error();
+  Done done{std::move(outcome->run), outcome->summary, stage.workload->left_out};
+  done.run.policy = policy;
+  done.run.workload = stage.workload->name;
+  if (outcome->refused > 0)
+    done.notes.push_back(fmt::format("{} jobs fit no node and are not counted; the first: {}.",
+                                     outcome->refused, outcome->first_refusal));
+  return done;
+}
+
+Result<std::vector<Done>> run_all(const SimulationRequest& request, const SimulationSinks& sinks,
+                                  ReadRecording read_recording) {
+  std::vector<Done> all;
+  if (!request.benchmark.empty()) {
+    for (const std::string& policy : request.policies) {
+      if (sinks.progress) sinks.progress(request.benchmark + ": " + policy);
+      Result<RunResult> run = run_benchmark(request, policy);
+      if (!run) return run.error();
+      const Summary summary = summarise(*run);
+      all.push_back({*std::move(run), summary, {}});
+    }
+    return all;
+  }
+  for (const std::string& policy : request.policies) {
+    if (const Result<Ordering> known = parse_ordering(policy); !known) return known.error();
+  }
+  Result<Stage> stage = set_stage(request, read_recording);
+  if (!stage) return stage.error();
+  for (const std::string& policy : request.policies) {
+    Result<Done> done = run_policy(request, *stage, policy, sinks);
+    if (!done) return done.error();
+    all.push_back(*std::move(done));
+  }
+  return all;
+}
+
+void write_json(const std::vector<Done>& all, const TextSink& out) {
+  if (all.size() == 1) {
+    // The members of the one run stand beside "api".
+    bool first = true;
+    write_run_json(all[0].run, all[0].summary, [&](std::string_view piece) {
+      if (first) out("{\"api\":1,");
+      out(first ? piece.substr(1) : piece);
+      first = false;
+    });
+  } else {
+    out("{\"api\":1,\"runs\":[");
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (i > 0) out(",");
+      write_run_json(all[i].run, all[i].summary, out);
+    }
+    out("]}");
+  }
+  out("\n");
+}
+
+}  // namespace
+
+Result<std::vector<RunFigures>> simulate(const SimulationRequest& request,
+                                         const SimulationSinks& sinks,
+                                         ReadRecording read_recording) {
+  const Result<std::vector<Done>> all = run_all(request, sinks, read_recording);
+  if (!all) return all.error();
+  if (!request.report.empty()) {
+    std::vector<ReportRun> runs;
+    for (const Done& done : *all) runs.push_back({&done.run, &done.summary});
+    if (const Result<void> written = write_report(request.report, runs); !written)
+      return written.error();
+  }
+  if (sinks.json) write_json(*all, sinks.json);
+  std::vector<RunFigures> shown;
+  for (const Done& done : *all) {
+    shown.push_back(figures_of(done.run, done.summary));
+    shown.back().notes = done.notes;
+  }
+  return shown;
+}
+
+}  // namespace tutti

@@ -1,0 +1,223 @@
+// Workloads on the daemon's controller: results worked out by hand.
+#include "sim/simulate/simulate.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "sim/simulate/report.h"
+#include "sim/simulate/run_json.h"
+#include "sim/simulate/trace_run.h"
+#include "sim/workload/yaml_workload.h"
+
+namespace tutti {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+struct Case {
+  std::unique_ptr<Workload> workload;
+  TraceRunOptions options;
+};
+
+Case read(const std::string& text, Ordering ordering = Ordering::kFair) {
+  auto parsed = parse_yaml_workload(text, "w.yaml");
+  EXPECT_TRUE(parsed.has_value()) << parsed.error().message;
+  Case made{workload_of(parsed->jobs), {}};
+  made.options.nodes = nodes_of(parsed->cluster);
+  made.options.ordering = ordering;
+  made.options.detailed = true;
+  return made;
+}
+
+TraceOutcome run(Case made) {
+  auto outcome = run_trace(*made.workload, made.options);
+  EXPECT_TRUE(outcome.has_value());
+  return *std::move(outcome);
+}
+
+constexpr char kThree[] =
+    "cluster:\n"
+    "  - {nodes: 1, cpus: 4, mem: 8G}\n"
+    "jobs:\n"
+    "  - {name: wide, submit: 0, runs: 100s, cpus: 3, time: 100s}\n"
+    "  - {name: all, submit: 10s, runs: 50s, cpus: 4, time: 50s}\n"
+    "  - {name: small, submit: 20s, runs: 30s, cpus: 1, time: 30s}\n";
+
+std::vector<double> ends(const RunResult& run) {
+  std::vector<double> all;
+  for (const JobResult& job : run.jobs) all.push_back(job.finish_s.value_or(-1));
+  return all;
+}
+
+// `small` waits behind `all`, which waits for `wide`: 100, 150 and 180.
+TEST(trace_run, fifo_lets_nothing_pass) {
+  const TraceOutcome done = run(read(kThree, Ordering::kFifo));
+  EXPECT_THAT(ends(done.run), ElementsAre(100, 150, 180));
+  EXPECT_DOUBLE_EQ(done.summary.mean_jct_s, (100 + 140 + 160) / 3.0);
+  EXPECT_DOUBLE_EQ(done.summary.mean_queue_s, (0 + 90 + 130) / 3.0);
+  EXPECT_DOUBLE_EQ(done.summary.makespan_s, 180);
+}
+
+// `small` ends at 50, long before `all` can start.
+TEST(trace_run, backfill_lets_pass_what_delays_nobody) {
+  const TraceOutcome done = run(read(kThree, Ordering::kBackfill));
+  EXPECT_THAT(ends(done.run), ElementsAre(100, 150, 50));
+  // 3 × 100 + 4 × 50 + 1 × 30 of 4 × 150 core seconds.
+  EXPECT_DOUBLE_EQ(done.summary.device_use, 530.0 / 600);
+}
+
+TEST(trace_run, the_summary_of_the_kept_jobs_is_that_of_the_run) {
+  const TraceOutcome done = run(read(kThree));
+  const Summary again = summarise(done.run);
+  EXPECT_EQ(summary_json(again, false), summary_json(done.summary, false));
+}
+
+TEST(trace_run, without_details_the_summary_is_the_same) {
+  Case made = read(kThree);
+  made.options.detailed = false;
+  const TraceOutcome lean = run(std::move(made));
+  EXPECT_TRUE(lean.run.jobs.empty());
+  EXPECT_EQ(summary_json(lean.summary, false), summary_json(run(read(kThree)).summary, false));
+}
+
+// Two of four GPUs of the one node that is in use are idle while the third job waits.
+TEST(trace_run, idle_devices_of_used_nodes_are_stranded_while_somebody_waits) {
+  const TraceOutcome done =
+      run(read("cluster:\n"
+               "  - {nodes: 1, cpus: 8, gpus: 4, type: A100}\n"
+               "jobs:\n"
+               "  - {name: a, runs: 100s, gpus: 2}\n"
+               "  - {name: b, runs: 100s, gpus: 3}\n",
+               Ordering::kFifo));
+  EXPECT_DOUBLE_EQ(done.summary.fragmentation, 0.5);
+  EXPECT_THAT(ends(done.run), ElementsAre(100, 200));
+  EXPECT_EQ(done.run.devices, 4u);
+  ASSERT_EQ(done.run.jobs[1].spans.size(), 1u);
+  EXPECT_EQ(done.run.jobs[1].spans[0].type, "A100");
+  EXPECT_EQ(done.run.jobs[1].spans[0].nodes.size(), 3u);
+}
+
+// Two jobs of four devices on four: each alone with a half would take twice its time. The first is
+// done after 100 of 200 seconds, the second after 200 of 200.
+TEST(trace_run, fairness_is_against_an_equal_part_of_the_cluster) {
+  const TraceOutcome done =
+      run(read("cluster:\n"
+               "  - {nodes: 1, cpus: 8, gpus: 4, type: A100}\n"
+               "jobs:\n"
+               "  - {name: a, runs: 100s, gpus: 4, count: 2}\n"));
+  EXPECT_DOUBLE_EQ(done.run.jobs[0].alone_s.value(), 200);
+  // While it lives there are two for half of the time and one for the other.
+  EXPECT_DOUBLE_EQ(done.run.jobs[1].alone_s.value(), 150);
+  EXPECT_DOUBLE_EQ(done.summary.worst_fairness, 200.0 / 150);
+  EXPECT_DOUBLE_EQ(done.summary.unfair, 0.5);
+}
+
+TEST(trace_run, a_job_wider_than_a_node_runs_on_several) {
+  const TraceOutcome done =
+      run(read("cluster:\n"
+               "  - {nodes: 4, cpus: 8, gpus: 4, type: A100}\n"
+               "jobs:\n"
+               "  - {name: wide, runs: 100s, gpus: 16}\n"));
+  EXPECT_THAT(ends(done.run), ElementsAre(100));
+  EXPECT_EQ(done.run.jobs[0].devices, 16u);
+  EXPECT_DOUBLE_EQ(done.run.jobs[0].device_s, 1600);
+  EXPECT_EQ(done.run.jobs[0].spans.size(), 4u);
+}
+
+TEST(trace_run, what_fits_nowhere_is_told_and_not_counted) {
+  const TraceOutcome done =
+      run(read("cluster:\n"
+               "  - {nodes: 1, cpus: 4, mem: 8G}\n"
+               "jobs:\n"
+               "  - {name: fits, runs: 10s}\n"
+               "  - {name: not, runs: 10s, gpus: 1}\n"));
+  EXPECT_EQ(done.refused, 1u);
+  EXPECT_FALSE(done.first_refusal.empty());
+  EXPECT_EQ(done.summary.jobs, 1u);
+}
+
+TEST(trace_run, tasks_of_an_array_take_the_times_that_are_said) {
+  const TraceOutcome done =
+      run(read("cluster:\n"
+               "  - {nodes: 1, cpus: 1}\n"
+               "jobs:\n"
+               "  - {name: a, runs: [10s, 20s], array: 1-4}\n"));
+  EXPECT_THAT(ends(done.run), ElementsAre(70));
+}
+
+TEST(trace_run, half_again_as_many_jobs_follow_from_the_seed) {
+  const auto scaled = [](double scale, std::uint64_t seed) {
+    Case made = read("cluster:\n  - {nodes: 1, cpus: 4}\njobs:\n  - {runs: 1s, count: 1000}\n");
+    made.options.jobs_scale = scale;
+    made.options.seed = seed;
+    return run(std::move(made));
+  };
+  const TraceOutcome once = scaled(1.5, 7);
+  EXPECT_NEAR(static_cast<double>(once.summary.jobs), 1500, 60);
+  EXPECT_EQ(report_data({{&once.run, &once.summary}}), [&] {
+    const TraceOutcome again = scaled(1.5, 7);
+    return report_data({{&again.run, &again.summary}});
+  }());
+  EXPECT_NE(scaled(1.5, 8).summary.jobs, once.summary.jobs);
+  EXPECT_EQ(scaled(2, 1).summary.jobs, 2000u);
+  EXPECT_NEAR(static_cast<double>(scaled(0.1, 1).summary.jobs), 100, 30);
+}
+
+TEST(trace_run, every_order_runs_everything) {
+  for (const std::string_view name : ordering_names()) {
+    Case made = read(
+        "cluster:\n"
+        "  - {nodes: 2, cpus: 8, gpus: 2, type: A100}\n"
+        "jobs:\n"
+        "  - {name: a, runs: 100s, gpus: 1, count: 20, every: 10s, user: ann}\n"
+        "  - {name: b, runs: 10s, cpus: 3, count: 40, every: 3s, time: 20s, user: bob}\n"
+        "  - {name: c, runs: 30s, workers: 2, gpus: 2, submit: 50s}\n"
+        "  - {name: d, runs: [1s, 5s], array: 1-30, submit: 60s}\n",
+        *parse_ordering(name));
+    const TraceOutcome done = run(std::move(made));
+    EXPECT_EQ(done.summary.finished, 62u) << name;
+    EXPECT_EQ(done.refused, 0u) << name << done.first_refusal;
+  }
+}
+
+// ---- what is written
+
+TEST(run_json, text_is_quoted_and_numbers_are_short) {
+  EXPECT_EQ(json_string("a\"b\\c\n\xff"), "\"a\\\"b\\\\c\\u000a\xEF\xBF\xBD\"");
+  EXPECT_EQ(json_number(3), "3");
+  EXPECT_EQ(json_number(0.1 + 0.2), "0.3");
+  EXPECT_EQ(json_number(std::numeric_limits<double>::infinity()), "null");
+}
+
+TEST(report, the_page_has_a_place_for_its_data) {
+  EXPECT_THAT(std::string(kReportPage), HasSubstr("/*TUTTI_DATA*/null"));
+  EXPECT_THAT(std::string(kReportPage), Not(HasSubstr("http")));
+}
+
+TEST(report, names_cannot_end_the_script) {
+  RunResult result;
+  result.jobs.emplace_back();
+  result.jobs.back().name = "</script><b>";
+  const Summary summary = summarise(result);
+  EXPECT_THAT(report_data({{&result, &summary}}), Not(HasSubstr("<")));
+}
+
+// Two jobs at once on a node of two devices get a row each; the next one gets the first row again.
+TEST(report, a_job_has_the_rows_that_are_free) {
+  const TraceOutcome done =
+      run(read("cluster:\n"
+               "  - {nodes: 1, cpus: 8, gpus: 2, type: A100}\n"
+               "jobs:\n"
+               "  - {name: a, runs: 10s, gpus: 1}\n"
+               "  - {name: b, runs: 30s, gpus: 1}\n"
+               "  - {name: c, runs: 10s, gpus: 1}\n"));
+  EXPECT_THAT(report_data({{&done.run, &done.summary}}),
+              HasSubstr("\"rows\":2,\"bars\":[0,0,10,0,1,1,0,30,1,1,2,10,20,0,1]"));
+}
+
+}  // namespace
+}  // namespace tutti

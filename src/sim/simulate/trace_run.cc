@@ -1,0 +1,184 @@
+#include "sim/simulate/trace_run.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <random>
+
+#include "base/check.h"
+#include "control/controller.h"
+#include "core/spec/field.h"
+#include "core/spec/validate.h"
+#include "sim/sim_executor.h"
+#include "sim/simulate/lean_store.h"
+#include "sim/simulate/run_record.h"
+#include "sim/virtual_clock.h"
+
+namespace tutti {
+namespace {
+
+constexpr std::uint64_t kStepsPerProgress = 4096;
+
+// How many times each job is there.
+class Copies {
+ public:
+  Copies(double scale, std::uint64_t seed) : scale_(scale), random_(seed) {}
+
+  std::uint32_t next() {
+    const double whole = std::floor(scale_);
+    const double part = scale_ - whole;
+    // By hand: what a distribution of the library makes of the same numbers is its own business.
+    const double chance = static_cast<double>(random_() >> 11) * 0x1.0p-53;
+    return static_cast<std::uint32_t>(whole) + (chance < part ? 1 : 0);
+  }
+
+ private:
+  double scale_;
+  std::mt19937_64 random_;
+};
+
+// One run of a workload: see run_trace().
+class TraceRun {
+ public:
+  TraceRun(Workload& workload, const TraceRunOptions& options);
+  Result<TraceOutcome> run();
+
+ private:
+  Result<void> read_ahead();
+  void submit(WorkloadJob job);
+  void settle();
+  TimePoint next_time() const;
+
+  Workload& workload_;
+  const TraceRunOptions& options_;
+  Copies copies_;
+  VirtualClock clock_;
+  LeanStore store_;
+  RunRecord record_;
+  SimExecutor executor_;
+  Controller controller_;
+  TraceOutcome outcome_;
+  std::optional<WorkloadJob> head_;  // the next job
+  std::uint32_t head_copies_ = 0;
+  std::uint64_t number_ = 0;
+  TimePoint due_;
+};
+
+TraceRun::TraceRun(Workload& workload, const TraceRunOptions& options)
+    : workload_(workload),
+      options_(options),
+      copies_(options.jobs_scale, options.seed),
+      record_(options.nodes, VirtualClock::kStart, options.detailed),
+      executor_(clock_,
+                [this](const StartAttempt& order) {
+                  return SimRun{record_.run_of(order.attempt.task), {}, false};
+                }),
+      controller_(store_, executor_, clock_, record_) {
+  executor_.keep_little();
+  controller_.set_ordering(options.ordering);
+  for (const Node& node : options.nodes) executor_.set_node(node);
+}
+
+// Holds the next job that is there at least once.
+Result<void> TraceRun::read_ahead() {
+  do {
+    Result<std::optional<WorkloadJob>> job = workload_.next();
+    if (!job) return job.error();
+    head_ = *std::move(job);
+    head_copies_ = head_ ? copies_.next() : 0;
+  } while (head_ && head_copies_ == 0);
+  return {};
+}
+
+void TraceRun::submit(WorkloadJob job) {
+  const std::uint64_t number = number_++;
+  spread(job.spec, options_.nodes);
+  record_.expect(number, job);
+  job.spec.command.argv = {"sim", std::to_string(number)};
+  job.spec.workdir = "/";
+  if (job.spec.user.empty()) job.spec.user = "somebody";
+  if (job.spec.kind.empty()) job.spec.kind = "job";
+  controller_.submit({std::move(job.spec)}, false, [this, number](const Result<Submitted>& reply) {
+    if (reply) return;
+    if (outcome_.refused++ == 0) outcome_.first_refusal = reply.error().message;
+    record_.refused(number);
+  });
+}
+
+TimePoint TraceRun::next_time() const {
+  TimePoint next = earlier(executor_.next(), due_);
+  if (head_) next = earlier(next, VirtualClock::kStart + head_->submit);
+  return next;
+}
+
+void TraceRun::settle() {
+  for (int rounds = 0;; ++rounds) {
+    // More than this without any time passing is a circle.
+    TUTTI_CHECK(rounds < 100'000);
+    executor_.advance();
+    const std::uint64_t before = store_.rounds();
+    due_ = controller_.step();
+    const TimePoint next = executor_.next();
+    if (store_.rounds() == before && (!next || next > clock_.now())) return;
+  }
+}
+
+Result<TraceOutcome> TraceRun::run() {
+  if (const Result<void> started = controller_.start(); !started) return started.error();
+  settle();
+  if (const Result<void> read = read_ahead(); !read) return read.error();
+  std::uint64_t steps = 0;
+  for (TimePoint next = next_time(); next; next = next_time()) {
+    clock_.move_to(next);
+    while (head_ && VirtualClock::kStart + head_->submit <= clock_.now()) {
+      for (; head_copies_ > 1; --head_copies_) submit(*head_);
+      submit(*std::move(head_));
+      if (const Result<void> read = read_ahead(); !read) return read.error();
+    }
+    settle();
+    if (++steps % kStepsPerProgress == 0 && options_.progress)
+      options_.progress(record_.ended(), record_.now_s());
+  }
+  TUTTI_CHECK(executor_.complaints().empty());
+  outcome_.run = record_.finish(record_.now_s());
+  outcome_.summary = record_.summary();
+  return std::move(outcome_);
+}
+
+}  // namespace
+
+void spread(JobSpec& spec, const std::vector<Node>& nodes) {
+  if (!spec.gang.workers.empty() || spec.tasks.shape != TaskSet::Shape::kSingle) return;
+  const Request& request = spec.request;
+  MilliCpu cpus;
+  std::uint32_t devices = 0;
+  for (const Node& node : nodes) {
+    cpus = std::max(cpus, node.cpus);
+    devices =
+        std::max(devices, static_cast<std::uint32_t>(std::count_if(
+                              node.devices.begin(), node.devices.end(), [&](const Device& device) {
+                                return is_of_type(device.type, request.devices.type);
+                              })));
+  }
+  const bool wide = request.devices.count > devices && devices > 0;
+  if (!wide && (request.cpus <= cpus || cpus.value == 0)) return;
+  const std::int64_t ranks = wide ? (request.devices.count + devices - 1) / devices
+                                  : (request.cpus.value + cpus.value - 1) / cpus.value;
+  if (ranks > kMaxRanks) return;
+  const auto count = static_cast<std::uint32_t>(ranks);
+  WorkerGroup group = new_worker_group(request);
+  Request& each = group.ranks.request;
+  group.ranks.count = count;
+  each.ports = 0;
+  each.devices.count = (request.devices.count + count - 1) / count;
+  each.cpus = wide ? request.cpus : MilliCpu((request.cpus.value + ranks - 1) / ranks);
+  each.memory = MiB((request.memory.value + ranks - 1) / ranks);
+  spec.gang.workers = {group};
+}
+
+Result<TraceOutcome> run_trace(Workload& workload, const TraceRunOptions& options) {
+  if (const Result<void> begun = workload.rewind(); !begun) return begun.error();
+  return TraceRun(workload, options).run();
+}
+
+}  // namespace tutti

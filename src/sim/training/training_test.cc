@@ -1,0 +1,327 @@
+#include "sim/training/training.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <deque>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <sstream>
+
+#include "sim/csv_table.h"
+#include "sim/training/trainee.h"
+#include "tests/support/benchmark_data.h"
+
+namespace tutti {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A made-up application in a folder of its own: every step takes 0.1 s with up to four devices on a
+// node, whatever the batch, of which nothing is spent on exchange; larger batches gain nothing. An
+// epoch is 100 steps of the first batch, so that it takes 10 s.
+class MadeUpData : public testing::Test {
+ protected:
+  MadeUpData() : folder_(fs::path(testing::TempDir()) / ("training." + std::to_string(getpid()))) {
+    write("sia/traces/ncf/placements-aws.csv",
+          "placement,local_bsz,step_time,sync_time\n"
+          "1,8,0.1,0\n1,32,0.1,0\n2,8,0.1,0\n2,32,0.1,0\n4,8,0.1,0\n4,32,0.1,0\n44,8,0.2,0.1\n"
+          "44,32,0.2,0.1\n");
+    write("sia/traces/ncf/scalability-aws.csv",
+          "num_nodes,num_replicas,local_bsz,step_time,sync_time\n");
+    for (const char* batch : {"32", "256"}) {
+      std::string text = "progress,iteration,metric,grad_sqr,grad_var\n";
+      for (int epoch = 1; epoch <= 10; ++epoch)
+        text += std::to_string(100 * epoch) + "," + std::to_string(100 * epoch) + ",0,1,0\n";
+      write(std::string("sia/traces/ncf/validation-") + batch + ".csv", text);
+    }
+  }
+  ~MadeUpData() override { fs::remove_all(folder_); }
+
+  std::string write(const std::string& name, const std::string& text) {
+    const fs::path path = folder_ / name;
+    fs::create_directories(path.parent_path());
+    std::ofstream(path) << text;
+    return path.string();
+  }
+
+  RunResult run(const std::string& policy, const std::string& jobs) {
+    const auto result = run_training(
+        TrainingBenchmark::kPollux64,
+        {.data = folder_.string(),
+         .workload = write("jobs.csv", "name,time,application,num_replicas,batch_size\n" + jobs),
+         .policy = policy});
+    EXPECT_TRUE(result) << (result ? "" : result.error().message);
+    return result ? *result : RunResult();
+  }
+
+  fs::path folder_;
+};
+
+// Asked at 5 s, decided at 60 s, restored until 90 s, ten epochs of 10 s: ends at 190 s.
+TEST_F(MadeUpData, a_job_alone_ends_when_it_can_be_computed_to_end) {
+  for (const char* policy : {"las", "fifo", "srtf", "tutti", "sia", "cells"}) {
+    const RunResult result = run(policy, "a,5,ncf,1,32\n");
+    ASSERT_EQ(result.jobs.size(), 1u);
+    EXPECT_EQ(result.jobs[0].finish_s, 190) << policy;
+    EXPECT_EQ(result.jobs[0].first_start_s, 60) << policy;
+    EXPECT_EQ(result.jobs[0].restarts, 0u) << policy;
+    EXPECT_EQ(result.jobs[0].device_s, 180) << policy;  // whole rounds are counted
+  }
+}
+
+// Sixteen nodes of four: the seventeenth job of four devices waits until a round ends after 190 s.
+TEST_F(MadeUpData, who_does_not_fit_waits_for_the_round_after_an_end) {
+  std::string jobs;
+  for (int i = 0; i < 17; ++i) jobs += "j" + std::to_string(i) + ",5,ncf,4,32\n";
+  const RunResult result = run("fifo", jobs);
+  EXPECT_EQ(result.jobs[15].finish_s, 190);
+  EXPECT_EQ(result.jobs[16].first_start_s, 240);
+  EXPECT_EQ(result.jobs[16].finish_s, 370);
+  EXPECT_EQ(result.jobs[16].queue_s, 180);
+}
+
+TEST_F(MadeUpData, the_same_seed_gives_the_same_run) {
+  const RunResult first = run("tutti", "a,5,ncf,4,32\nb,70,ncf,1,32\n");
+  const RunResult second = run("tutti", "a,5,ncf,4,32\nb,70,ncf,1,32\n");
+  EXPECT_EQ(first.jobs[1].finish_s, second.jobs[1].finish_s);
+  EXPECT_EQ(first.samples.size(), second.samples.size());
+}
+
+TEST_F(MadeUpData, bad_workloads_are_refused_with_file_and_line) {
+  const auto refused = [&](const std::string& text) {
+    const auto result = run_training(
+        TrainingBenchmark::kPollux64,
+        {.data = folder_.string(), .workload = write("bad.csv", text), .policy = "tutti"});
+    return result ? std::string("accepted") : result.error().message;
+  };
+  const std::string head = "name,time,application,num_replicas,batch_size\n";
+  EXPECT_NE(refused(head + "a,x,ncf,1,32\n").find("bad.csv:2: 'x'"), std::string::npos);
+  EXPECT_NE(refused(head + "a,1,ncf,0,32\n").find("at least one device"), std::string::npos);
+  EXPECT_NE(refused(head + "a,1,ncf,1,32\na,2,ncf,1,32\n").find("a second job 'a'"),
+            std::string::npos);
+  EXPECT_NE(refused(head + "a,1,chess,1,32\n").find("'chess'"), std::string::npos);
+  EXPECT_NE(refused(head).find("has no jobs"), std::string::npos);
+  EXPECT_NE(refused("name\n").find("no column 'time'"), std::string::npos);
+}
+
+TEST(RunTraining, names_the_policies_that_there_are) {
+  const auto result =
+      run_training(TrainingBenchmark::kSia64, {.data = "", .workload = "", .policy = "best"});
+  ASSERT_FALSE(result);
+  EXPECT_NE(result.error().message.find("tutti, sia"), std::string::npos);
+  EXPECT_EQ(result.error().message.find("unranked"), std::string::npos);
+}
+
+// Against published and recorded results.
+class PublishedResults : public testing::Test {
+ protected:
+  void SetUp() override {
+    const auto data = benchmark_data(TUTTI_BENCHMARK_FOLDER);
+    if (!data) GTEST_SKIP() << kNoBenchmarkData;
+    data_ = *data;
+  }
+
+  // How many completion times of the four workloads are those that were published.
+  std::size_t equal_to_published(const std::string& policy, const std::string& file) {
+    const CsvTable table = *CsvTable::read(data_ + "/pollux/published/" + file + "_1.0.csv");
+    std::map<std::pair<std::string, std::string>, double> published;
+    for (std::size_t i = 0; i < table.rows(); ++i)
+      published[{table.text(i, 0), table.text(i, 1)}] = *table.number(i, 2);
+    std::size_t equal = 0;
+    for (const std::string workload : {"workload-1", "workload-2", "workload-3", "workload-4"}) {
+      const auto result =
+          run_training(TrainingBenchmark::kPollux64,
+                       {.data = data_,
+                        .workload = data_ + "/pollux/workloads/" + workload + ".csv",
+                        .policy = policy});
+      EXPECT_TRUE(result);
+      for (const JobResult& job : result->jobs)
+        equal += job.finish_s && *job.finish_s - job.submit_s == published[{workload, job.name}];
+    }
+    return equal;
+  }
+
+  std::string data_;
+};
+
+TEST_F(PublishedResults, tiresias_on_pollux_64) {
+  EXPECT_EQ(equal_to_published("las", "tiresias"), 640u);
+}
+
+TEST_F(PublishedResults, optimus_on_pollux_64) {
+  EXPECT_EQ(equal_to_published("optimus", "optimus"), 640u);
+}
+
+TEST_F(PublishedResults, every_step_time_that_was_looked_up) {
+  const CsvTable table = *CsvTable::read(data_ + "/physics/expected/step_vectors.csv");
+  std::map<std::pair<std::string, std::string>, StepTable> tables;
+  for (std::size_t i = 0; i < table.rows(); ++i) {
+    const std::string& application = table.text(i, 0);
+    const std::string& type = table.text(i, 1);
+    auto found = tables.find({application, type});
+    if (found == tables.end()) {
+      auto read =
+          StepTable::read(data_ + "/sia/traces/" + application,
+                          data_ + "/physics/segments/" + application + "-" + type + ".csv", type);
+      ASSERT_TRUE(read) << read.error().message;
+      found = tables.emplace(std::pair(application, type), std::move(*read)).first;
+    }
+    Layout layout;
+    for (const char digit : table.text(i, 2)) {
+      if (digit != ' ') layout.push_back(static_cast<std::uint32_t>(digit - '0'));
+    }
+    const auto time = found->second.find(layout, *table.count(i, 3));
+    EXPECT_EQ(time.has_value(), !table.text(i, 4).empty()) << "row " << i;
+    if (!time || table.text(i, 4).empty()) continue;
+    EXPECT_NEAR(time->step_s / *table.number(i, 4), 1, 1e-10);
+    EXPECT_NEAR(time->sync_s / *table.number(i, 5), 1, 1e-10);
+  }
+}
+
+// The jobs of a workload, driven by recorded allocations.
+class Replay {
+ public:
+  Replay(const std::string& data, const std::string& policy, double round_s, bool fixed)
+      : data_(data), policy_(policy), round_s_(round_s) {
+    const CsvTable table = *CsvTable::read(data + "/sia/workloads/philly/workload-1.csv");
+    const std::string types[] = {"aws", "dgx-ext", "rtx"};
+    for (std::size_t i = 0; i < table.rows(); ++i) {
+      const std::string application = table.text(i, *table.column("application"));
+      if (!applications_.contains(application))
+        applications_.emplace(application, *read_application(data, application, types));
+      std::optional<double> batch;
+      if (fixed) batch = *table.number(i, *table.column("batch_size"));
+      jobs_[table.text(i, 0)] =
+          std::make_unique<Trainee>(applications_.at(application), rules_, batch);
+    }
+  }
+
+  // Batches are those that were recorded, too.
+  void choose_as_recorded() {
+    const CsvTable table = *CsvTable::read(expected("_batch.csv"));
+    for (std::size_t i = 0; i < table.rows(); ++i)
+      batches_[table.text(i, 0)].push_back({*table.count(i, 4), *table.count(i, 5), 0});
+    for (auto& [name, job] : jobs_) {
+      job->set_chooser([&batches = batches_[name]](const std::string&, const Layout&,
+                                                   std::uint32_t) -> std::optional<BatchChoice> {
+        if (batches.empty()) return BatchChoice{1, 0, 0};
+        const BatchChoice next = batches.front();
+        batches.pop_front();
+        return next;
+      });
+    }
+  }
+
+  void run() {
+    const CsvTable table = *CsvTable::read(expected("_alloc.csv"));
+    std::map<double, std::vector<std::size_t>> changes;
+    for (std::size_t i = 0; i < table.rows(); ++i) changes[*table.number(i, 0)].push_back(i);
+    for (double now = round_s_; now < 60 * 3600; now += round_s_) {
+      for (auto& [name, job] : jobs_) job->advance(round_s_);
+      for (const std::size_t i : changes[now]) {
+        Trainee& job = *jobs_.at(table.text(i, 1));
+        if (!job.finished()) job.place(table.text(i, 2), layout_of(table.text(i, 3)), true);
+      }
+    }
+  }
+
+  struct Compared {
+    std::size_t ends = 0;
+    std::size_t restarts = 0;
+    double mean_s = 0;
+    double expected_mean_s = 0;
+  };
+  Compared compare(const std::string& file) const {
+    const CsvTable table = *CsvTable::read(expected(file));
+    Compared compared;
+    const double n = static_cast<double>(table.rows());
+    for (std::size_t i = 0; i < table.rows(); ++i) {
+      const Trainee& job = *jobs_.at(table.text(i, 0));
+      const double end = job.finish_s().value_or(60 * 3600);
+      compared.ends += end == *table.number(i, 2);
+      compared.restarts += job.restarts() == *table.count(i, 4);
+      compared.mean_s += (end - *table.number(i, 1)) / n;
+      compared.expected_mean_s += *table.number(i, 3) / n;
+    }
+    return compared;
+  }
+
+ private:
+  std::string expected(const std::string& file) const {
+    return data_ + "/physics/expected/" + policy_ + "_philly-1" + file;
+  }
+
+  // "0 0 1": two devices on one node, one on another.
+  static Layout layout_of(const std::string& nodes) {
+    Layout layout;
+    std::istringstream words(nodes);
+    std::string before;
+    for (std::string node; words >> node; before = node) {
+      if (node == before) {
+        ++layout.back();
+      } else {
+        layout.push_back(1);
+      }
+    }
+    return layout;
+  }
+
+  std::string data_;
+  std::string policy_;
+  double round_s_;
+  TrainingRules rules_;
+  std::map<std::string, Application> applications_;
+  std::map<std::string, std::unique_ptr<Trainee>> jobs_;
+  std::map<std::string, std::deque<BatchChoice>> batches_;
+};
+
+TEST_F(PublishedResults, recorded_decisions_of_sia_end_all_jobs_as_recorded) {
+  Replay replay(data_, "sia", 60, false);
+  replay.choose_as_recorded();
+  replay.run();
+  const auto compared = replay.compare("_60s.csv");
+  EXPECT_EQ(compared.ends, 160u);
+  EXPECT_EQ(compared.restarts, 160u);
+}
+
+TEST_F(PublishedResults, recorded_decisions_of_gavel_end_all_jobs_as_recorded) {
+  Replay replay(data_, "gavel", 360, true);
+  replay.run();
+  const auto compared = replay.compare("_360s.csv");
+  EXPECT_EQ(compared.ends, 160u);
+  EXPECT_EQ(compared.restarts, 160u);
+}
+
+TEST_F(PublishedResults, jobs_that_choose_their_batches_are_as_fast_as_recorded) {
+  Replay replay(data_, "sia", 60, false);
+  replay.run();
+  const auto compared = replay.compare("_60s.csv");
+  EXPECT_NEAR(compared.mean_s / compared.expected_mean_s, 1, 0.005);
+  EXPECT_GE(compared.ends, 150u);
+}
+
+// The fit at the very point that was recorded.
+TEST_F(PublishedResults, the_model_of_recorded_samples) {
+  const std::string types[] = {"aws"};
+  const Application cifar = *read_application(data_, "cifar10", types);
+  std::vector<StepSample> samples;
+  for (const auto& [layout, local] :
+       {std::pair<Layout, std::uint32_t>{{1}, 128}, {{2}, 128}, {{4}, 200}, {{4, 4}, 256}}) {
+    const StepTime time = *cifar.steps.at("aws").find(layout, local);
+    std::uint32_t devices = 0;
+    for (const std::uint32_t count : layout) devices += count;
+    samples.push_back(
+        {static_cast<std::uint32_t>(layout.size()), devices, local, time.step_s, time.sync_s});
+  }
+  const StepModel model = fit_step_model(samples, 1e-5);
+  EXPECT_NEAR(model.compute, 0.017439, 1e-5);
+  EXPECT_NEAR(model.compute_per_sample, 0.00069465, 1e-7);
+  EXPECT_NEAR(model.across, 0.033306, 1e-5);
+  EXPECT_NEAR(model.overlap, 1.13884, 1e-4);
+}
+
+}  // namespace
+}  // namespace tutti

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <array>
+
+#include "sim/workload/line_workload.h"
+
+namespace tutti {
+
+// The Standard Workload Format: 18 numbers on a line, ';' begins a comment, -1 is unknown. Taken of
+// a job are its submission, run time, processors (requested, else allocated), requested time as its
+// limit, requested memory, user, group and executable. Processors are cores; a comment such as
+// "; MaxProcs: 1024" says how many the cluster has. Jobs without a run time or processors are left
+// out.
+class SwfReader final : public TraceLineReader {
+ public:
+  explicit SwfReader(std::string file) : file_(std::move(file)) {}
+
+  Result<std::optional<WorkloadJob>> read(std::string_view line, std::uint64_t number) override;
+  std::vector<NodeGroup> cluster() const override;
+  std::vector<std::string> left_out() const override;
+
+ private:
+  using Fields = std::array<Duration, 18>;  // each number as if it were seconds
+  Result<Fields> split(std::string_view line, std::uint64_t number) const;
+  void read_comment(std::string_view line);
+
+  std::string file_;
+  std::uint64_t processors_ = 0;  // as the heading says
+  std::uint64_t widest_ = 0;      // of any job
+  std::uint64_t skipped_ = 0;
+};
+
+}  // namespace tutti

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/units.h"
+#include "core/model/job_spec.h"
+#include "core/spec/node_group.h"
+
+namespace tutti {
+
+// A job of a workload: what its user asks for, when, and what it then does.
+struct WorkloadJob {
+  Duration submit;             // since the workload's start
+  JobSpec spec;                // without a command
+  std::vector<Duration> runs;  // by task; the last one is that of all further tasks
+  Duration deadline;           // after submission; zero: none
+};
+
+// Work in the order of submission, read as it is needed: a trace of millions of jobs takes no more
+// memory than one of ten. Owned by whoever simulates; one thread.
+class Workload {
+ public:
+  virtual ~Workload() = default;
+
+  // The next job; nothing: that was all.
+  virtual Result<std::optional<WorkloadJob>> next() = 0;
+  // Begins again with the first job.
+  virtual Result<void> rewind() = 0;
+
+  std::string name;                   // of its file, for people
+  std::uint64_t jobs = 0;             // how many there are
+  std::vector<NodeGroup> cluster;     // that it comes with; empty: none
+  std::vector<std::string> left_out;  // what of it cannot be simulated; sentences
+
+ protected:
+  Workload() = default;
+  Workload(const Workload&) = default;
+  Workload& operator=(const Workload&) = default;
+};
+
+// A workload that is in memory as a whole. Sorted by time of submission; of equals as given.
+std::unique_ptr<Workload> workload_of(std::vector<WorkloadJob> jobs);
+
+// Opens a file. `format` is "yaml", "philly" or "swf"; empty: by the name's ending and the first
+// line. Every error begins with FILE, and with its line where there is one.
+Result<std::unique_ptr<Workload>> open_workload(const std::string& path, const std::string& format);
+
+// Several as one: all of their jobs by time, each counted from its own start. One is as it is.
+std::unique_ptr<Workload> merge(std::vector<std::unique_ptr<Workload>> parts);
+
+}  // namespace tutti

@@ -1,0 +1,178 @@
+"""`simulate`: work on a virtual clock, with the real program."""
+
+import json
+import re
+
+import pytest
+
+WORK = """\
+cluster:
+  - {nodes: 1, cpus: 4, mem: 8G}
+jobs:
+  - {name: wide, submit: 0, runs: 100s, cpus: 3, time: 100s}
+  - {name: all, submit: 10s, runs: 50s, cpus: 4, time: 50s}
+  - {name: small, submit: 20s, runs: 30s, cpus: 1, time: 30s, deadline: 1m}
+"""
+
+
+@pytest.fixture
+def work_file(tutti, work):
+    (work / "work.yaml").write_text(WORK)
+    return "work.yaml"
+
+
+def usage_error(tutti, *arguments):
+    done = tutti("simulate", *arguments)
+    assert done.code == 2, done
+    assert done.stdout == b""
+    return done.err
+
+
+def test_table_has_the_figures_that_follow_by_hand(tutti, work_file):
+    told = tutti.ok("simulate", work_file, "--policy", "fifo").out
+    assert told.startswith("work.yaml  3 jobs on 1 node: 4 cores\n")
+    # Ends at 100, 150 and 180 after submissions at 0, 10 and 20.
+    assert re.search(r"^completion, mean +2m13s", told, re.M)
+    assert re.search(r"^makespan +3m$", told, re.M)
+    assert re.search(r"^queueing, mean +1m13s", told, re.M)
+    assert re.search(r"^deadlines met +0.0 %", told, re.M)
+
+
+def test_json_has_every_job_and_the_summary(tutti, work_file):
+    told = tutti.ok("simulate", work_file, "--policy", "backfill", "--json").json()
+    assert (told["api"], told["policy"], told["workload"]) == (1, "backfill", "work.yaml")
+    assert [(job["name"], job["finish_s"], job["jct_s"], job["queue_s"]) for job in told["jobs"]] == [
+        ("wide", 100, 100, 0), ("all", 150, 140, 90), ("small", 50, 30, 0)]
+    assert [job["submit_s"] for job in told["jobs"]] == [0, 10, 20]
+    assert told["summary"]["finished"] == 3
+    assert told["summary"]["mean_jct_s"] == pytest.approx((100 + 140 + 30) / 3)
+    assert told["summary"]["deadlines_met"] == 1
+    assert told["summary"]["device_use"] == pytest.approx(530 / 600, abs=1e-6)
+
+
+def test_same_seed_gives_the_same_bytes(tutti, work, work_file):
+    arguments = ("simulate", work_file, "--jobs-scale", "7.5", "--json", "--seed")
+    first = tutti.ok(*arguments, "5")
+    assert tutti.ok(*arguments, "5").stdout == first.stdout
+    assert 21 <= len(first.json()["jobs"]) <= 24
+    for name in ("a.html", "b.html"):
+        tutti.ok("simulate", work_file, "--report", name)
+    assert (work / "a.html").read_bytes() == (work / "b.html").read_bytes()
+
+
+def test_compare_marks_the_best(tutti, work_file):
+    told = tutti.ok("simulate", work_file, "--compare", "fifo,backfill").out
+    line = next(line for line in told.splitlines() if line.startswith("completion, mean"))
+    assert re.search(r"2m13s +1m30s +\*$", line)
+    runs = tutti.ok("simulate", work_file, "--compare", "fair,fifo,backfill,srtf,las", "--json").json()["runs"]
+    assert [run["policy"] for run in runs] == ["fair", "fifo", "backfill", "srtf", "las"]
+    assert all(run["summary"]["finished"] == 3 for run in runs)
+
+
+def test_more_nodes_and_another_cluster(tutti, work, work_file):
+    wider = tutti.ok("simulate", work_file, "--add-nodes", "2xcpu:4", "--json").json()
+    assert wider["summary"]["mean_queue_s"] == 0
+    assert wider["devices"] == 12
+    (work / "cluster.yaml").write_text("cluster:\n  - {nodes: 1, cpus: 64}\n")
+    other = tutti.ok("simulate", work_file, "--cluster", "cluster.yaml", "--json").json()
+    assert other["devices"] == 64
+
+
+def test_traces_are_read(tutti, work):
+    (work / "t.swf").write_text("; MaxProcs: 4\n"
+                                "1 0 -1 100 2 -1 -1 4 200 -1 1 1 1 1 1 -1 -1 -1\n"
+                                "2 50 -1 100 2 -1 -1 4 200 -1 1 1 1 1 1 -1 -1 -1\n")
+    told = tutti.ok("simulate", "t.swf", "--json").json()
+    assert [job["finish_s"] for job in told["jobs"]] == [100, 200]
+    (work / "t.csv").write_text("job_id,submit,duration,num_gpu,gpu_type\na,0,10,8,A100\nb,0,10,16,A100\n")
+    assert "says nothing of a cluster" in usage_error(tutti, "t.csv")
+    told = tutti.ok("simulate", "t.csv", "--add-nodes", "2xA100:8", "--json").json()
+    assert [(job["finish_s"], job["devices"]) for job in told["jobs"]] == [(10, 8), (20, 16)]
+
+
+def test_what_fits_nowhere_is_told(tutti, work):
+    (work / "w.yaml").write_text(
+        "cluster: [{nodes: 1, cpus: 2}]\njobs: [{runs: 1s}, {name: big, runs: 1s, gpus: 1}]\n")
+    told = tutti.ok("simulate", "w.yaml").out
+    assert "Note: 1 jobs fit no node and are not counted" in told
+
+
+def test_report_is_one_page_with_everything(tutti, work, work_file):
+    done = tutti.ok("simulate", work_file, "--compare", "fair,fifo", "--report", "out.html")
+    assert "The report is in out.html." in done.out
+    page = (work / "out.html").read_text()
+    assert "http" not in page and "src=" not in page
+    data = re.search(r"const DATA = (\{.*\});", page)[1]
+    runs = json.loads(data)["runs"]
+    assert [run["policy"] for run in runs] == ["fair", "fifo"]
+    assert len(runs[0]["jobs"]) == 3 and runs[0]["nodes"][0]["rows"] == 4
+    done = tutti("simulate", work_file, "--report", "no/such/folder.html")
+    assert done.code == 1 and "cannot be written" in done.err
+
+
+@pytest.mark.parametrize("arguments, said", [
+    ([], "what shall be simulated?"),
+    (["work.yaml", "--from-history"], "exclude each other"),
+    (["work.yaml", "--policy", "fast"], "none of fair, fifo, backfill, srtf, las"),
+    (["work.yaml", "--policy", "fair", "--compare", "fair,fifo"], "exclude each other"),
+    (["work.yaml", "--compare", "fair,fair"], "is there twice"),
+    (["work.yaml", "--since", "7d"], "--since needs --from-history"),
+    (["--from-history", "--since", "soon"], "since: "),
+    (["work.yaml", "--add-nodes", "lots"], "2xA100:8"),
+    (["work.yaml", "--jobs-scale", "-1"], "jobs-scale: '-1' is no number above 0"),
+    (["work.yaml", "--format", "csv"], "none of yaml, philly, swf"),
+    (["work.yaml", "--format", "swf"], "work.yaml:1: field 1"),
+    (["work.yaml", "--seed", "x"], "seed: 'x' is no whole number"),
+    (["work.yaml", "--knowledge", "warm"], "--knowledge needs --benchmark"),
+    (["--benchmark", "sia-65"], "did you mean 'sia-64'?"),
+    (["--benchmark", "sia-64"], "needs --data FOLDER and --workload FILE"),
+    (["--benchmark", "sia-64", "--data", "d", "--workload", "w", "--add-nodes", "1xA100:8"],
+     "not for benchmarks"),
+    (["--benchmark", "sia-64", "--data", "d", "--workload", "w", "--restart-cost", "crius"],
+     "--restart-cost is for --benchmark arena-1280"),
+    (["--benchmark", "sia-64", "--data", "d", "--workload", "w", "--length", "long"],
+     "none of declared, oblivious, noisy"),
+])
+def test_what_is_wrong_is_said_with_what_is_possible(tutti, work_file, arguments, said):
+    assert said in usage_error(tutti, *arguments)
+
+
+def test_errors_in_files_have_a_place(tutti, work):
+    (work / "bad.yaml").write_text("jobs:\n  - {runs: 1h, gpu: 2}\n")
+    assert "bad.yaml:2:16: unknown field 'gpu'" in usage_error(tutti, "bad.yaml")
+    done = tutti("simulate", "nothing.yaml")
+    assert done.code == 1 and "nothing.yaml: cannot be read" in done.err
+
+
+def test_history_runs_again_and_the_daemon_is_not_disturbed(daemon, work):
+    first = daemon.submit("-n", "first", "--cpus", "2", "--", "sleep", "0.3")
+    second = daemon.submit("-n", "second", "--cpus", "2", "--", "sleep", "0.1")
+    array = daemon.submit("-n", "array", "--array", "1-4", "--", "true")
+    for job in (first, second, array):
+        daemon.until_final(job)
+    waits = daemon.submit("-n", "waits", "--", "sleep", "600")
+    daemon.until_state(waits, "running")
+    pid = daemon.pid()
+    before = daemon.api.get("/v1/jobs")
+    told = daemon.ok("simulate", "--from-history", "--since", "1d", "--json").json()
+    assert told["workload"] == "history"
+    assert [job["name"] for job in told["jobs"]] == ["first", "second", "array"]
+    jobs = {job["name"]: job for job in told["jobs"]}
+    assert 0.3 <= jobs["first"]["jct_s"] < 5
+    # It had to wait for the first, as it did.
+    assert jobs["second"]["finish_s"] > jobs["first"]["finish_s"]
+    assert told["devices"] == 2
+    assert daemon.pid() == pid and daemon.api.get("/v1/jobs") == before
+    shown = daemon.ok("simulate", "--from-history", "--add-nodes", "1xcpu:2").out
+    assert "1 jobs of which nothing has ended yet were left out" in shown
+    assert "2 nodes: 4 cores" in shown
+
+
+def test_history_is_read_without_a_daemon_and_missed_where_there_is_none(tutti):
+    done = tutti("simulate", "--from-history")
+    assert done.code == 1 and "there is no history in" in done.err
+    tutti.start()
+    tutti.until_final(tutti.submit("--", "true"))
+    tutti.ok("daemon", "stop")
+    assert tutti.ok("simulate", "--from-history", "--json").json()["summary"]["finished"] == 1
+    assert tutti("daemon", "status").code != 0
