@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 
 #include "tests/support/elastic_world.h"
@@ -35,7 +36,8 @@ void add_random_job(ElasticWorld& world, Random& random) {
   job.submitted_s = below(random, 5000);
   job.remaining = 1 + below(random, 100'000);
   if (below(random, 8) == 0) job.remaining.reset();
-  if (below(random, 3) == 0) job.wanted_pool = below(random, world.snapshot.pools.size());
+  if (below(random, 3) == 0)
+    job.wanted_pool = below(random, static_cast<std::uint32_t>(world.snapshot.pools.size()));
 }
 
 ElasticWorld random_world(Random& random) {
@@ -113,8 +115,14 @@ TEST_P(EveryElasticPolicy, decides_on_no_jobs_at_all) {
   EXPECT_TRUE(make_elastic_policy(GetParam().name)->decide(world.snapshot).empty());
 }
 
+std::string test_name(const testing::TestParamInfo<ElasticTraits>& named) {
+  std::string name(named.param.name);
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
 INSTANTIATE_TEST_SUITE_P(ByName, EveryElasticPolicy, testing::ValuesIn(general_policies()),
-                         [](const auto& named) { return std::string(named.param.name); });
+                         test_name);
 
 }  // namespace
 }  // namespace tutti
