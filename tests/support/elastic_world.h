@@ -9,7 +9,7 @@ namespace tutti {
 
 // So many devices of a pool, with this rate.
 inline ShapeOption option_of(std::uint32_t pool, std::uint32_t devices, double rate,
-                        std::uint32_t nodes = 1) {
+                             std::uint32_t nodes = 1) {
   return {{pool, nodes, devices}, rate};
 }
 
