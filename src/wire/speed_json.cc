@@ -4,6 +4,7 @@
 #include <array>
 #include <boost/json.hpp>
 
+#include "core/spec/model_run.h"
 #include "core/spec/text.h"
 #include "core/speed/speed_text.h"
 #include "wire/json_fields.h"
@@ -31,7 +32,7 @@ Result<Speed> speed_from_json(const json::value& value) {
 Result<void> read_row(std::string_view name, const json::value& value, SpeedTable& table,
                       SpeedPlace& where) {
   where = {std::string(name), {}};
-  const auto run = parse_row_name(name);
+  const auto run = parse_model_run(name);
   if (!run) return run.error();
   const auto* row = value.if_object();
   if (row == nullptr) return invalid_input(shown(name) + " must be an object of cells");
@@ -95,7 +96,7 @@ Result<SpeedTable> speeds_from_json(const json::value& value) {
 json::value speeds_to_json(const SpeedTable& table) {
   json::object rows;
   for (const auto& [cell, speed] : table.entries()) {
-    json::value& row = rows[row_name(cell.run)];
+    json::value& row = rows[format_model_run(cell.run)];
     if (!row.is_object()) row = json::object();
     row.as_object()[column_name(cell.shape)] = speed.fits() ? speed.seconds : -1.0;
   }
@@ -130,7 +131,7 @@ std::string speeds_text(const SpeedTable& table) {
   for (const auto& [cell, speed] : table.entries()) {
     if (run == nullptr || *run != cell.run) {
       text += run == nullptr ? "\n" : "\n},\n";
-      text += "\"" + row_name(cell.run) + "\": {\n";
+      text += "\"" + format_model_run(cell.run) + "\": {\n";
     } else {
       text += ",\n";
     }

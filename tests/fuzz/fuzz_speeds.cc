@@ -8,6 +8,8 @@
 #include <string_view>
 
 #include "base/check.h"
+#include "core/spec/model_run.h"
+#include "core/speed/iteration_times.h"
 #include "core/speed/plan_cells.h"
 #include "core/speed/speed_text.h"
 #include "wire/speed_json.h"
@@ -17,6 +19,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   static_cast<void>(looks_like_speeds(text));
   static_cast<void>(memory_in_type(text));
+  if (const auto settled = settled_time(parse_iteration_times(text))) TUTTI_CHECK(*settled > 0);
+  if (const auto configurations = parse_configurations(text))
+    TUTTI_CHECK(*parse_configurations(format_configurations(*configurations)) == *configurations);
   if (const auto shapes = parse_device_shapes(text)) {
     for (const DeviceShape& shape : *shapes) TUTTI_CHECK(parse_column_name(column_name(shape)));
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/spec/model_run.h"
 #include "core/spec/text.h"
 #include "core/speed/speed_text.h"
 
@@ -26,7 +27,7 @@ Result<DeviceShape> parse_device_shape(std::string_view text) {
   }
   if (numbers.empty()) return bad_shape(text);
   const DeviceShape shape{std::string(rest), numbers.size() == 2 ? numbers[0] : 1, numbers.back()};
-  if (shape.per_node > kMostShapeDevices || !parse_column_name(column_name(shape)))
+  if (shape.per_node > kMostDevices || !parse_column_name(column_name(shape)))
     return bad_shape(text);
   return shape;
 }

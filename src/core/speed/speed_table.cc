@@ -17,18 +17,29 @@ bool equal_but_for_case(std::string_view a, std::string_view b) {
 }  // namespace
 
 void SpeedTable::set(SpeedCell cell, Speed speed) {
-  const auto same = std::find_if(types_.begin(), types_.end(), [&](const std::string& type) {
-    return equal_but_for_case(type, cell.shape.type);
-  });
-  if (same != types_.end())
-    cell.shape.type = *same;
-  else
-    types_.insert(cell.shape.type);
+  cell.shape.type = spelling_of(cell.shape.type);
+  types_.insert(cell.shape.type);
   entries_.insert_or_assign(std::move(cell), speed);
+}
+
+void SpeedTable::erase(const SpeedCell& cell) {
+  const auto it = entries_.find(cell);
+  if (it == entries_.end()) return;
+  const std::string type = it->first.shape.type;
+  entries_.erase(it);
+  const bool used = std::any_of(entries_.begin(), entries_.end(),
+                                [&](const auto& entry) { return entry.first.shape.type == type; });
+  if (!used) types_.erase(type);
 }
 
 void SpeedTable::merge(const SpeedTable& other) {
   for (const auto& [cell, speed] : other.entries_) set(cell, speed);
+}
+
+std::string SpeedTable::spelling_of(const std::string& type) const {
+  for (const std::string& one : types_)
+    if (equal_but_for_case(one, type)) return one;
+  return type;
 }
 
 const Speed* SpeedTable::find(const SpeedCell& cell) const {

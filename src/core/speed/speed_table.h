@@ -45,6 +45,8 @@ class SpeedTable {
   // Replaces what was known of the cell. A type that differs from a known one in the case of its
   // letters alone is that one.
   void set(SpeedCell cell, Speed speed);
+  // Forgets a cell.
+  void erase(const SpeedCell& cell);
   // Takes over all of `other`.
   void merge(const SpeedTable& other);
 
@@ -53,6 +55,9 @@ class SpeedTable {
   // The table's name of a type: the same but for case, or what it is a size of, or a size of it;
   // empty if there is none.
   std::string type_for(std::string_view type) const;
+
+  // As the table writes a type whose letters differ in case alone; the type itself if it has none.
+  std::string spelling_of(const std::string& type) const;
 
   const Entries& entries() const { return entries_; }
   std::size_t size() const { return entries_.size(); }

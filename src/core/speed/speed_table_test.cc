@@ -48,6 +48,17 @@ TEST(SpeedTable, of_two_sizes_each_has_its_own_speed) {
   EXPECT_TRUE(table.find(bert_on("a100-80g"))->fits());
 }
 
+TEST(SpeedTable, what_is_forgotten_takes_its_type_along) {
+  SpeedTable table;
+  table.set(bert_on("a100"), {3});
+  table.set(bert_on("a100", 8), {2});
+  table.erase(bert_on("a100"));
+  EXPECT_EQ(table.type_for("A100-80G"), "a100");
+  table.erase(bert_on("a100", 8));
+  table.erase(bert_on("a100", 8));
+  EXPECT_EQ(table, SpeedTable());
+}
+
 TEST(SpeedTable, merging_replaces_what_both_have) {
   SpeedTable table;
   table.set(bert_on("a100"), {3});

@@ -1,44 +1,15 @@
 #include "core/speed/speed_text.h"
 
 #include <algorithm>
-#include <array>
-#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <vector>
 
+#include "core/spec/model_run.h"
 #include "core/spec/text.h"
 
 namespace tutti {
 namespace {
-
-struct Unit {
-  char letter;
-  std::uint64_t factor;
-};
-constexpr std::array<Unit, 4> kUnits = {
-    {{'T', 1'000'000'000'000}, {'B', 1'000'000'000}, {'M', 1'000'000}, {'K', 1'000}}};
-
-Error bad_parameters(std::string_view text) {
-  return invalid_input(shown(text) + " is no number of parameters; such as 1.3B, 760M or 70T");
-}
-
-std::uint64_t factor_of(char letter) {
-  const char upper = static_cast<char>(std::toupper(static_cast<unsigned char>(letter)));
-  for (const Unit& unit : kUnits)
-    if (unit.letter == upper || (unit.letter == 'B' && upper == 'G')) return unit.factor;
-  return 0;
-}
-
-bool is_name_character(unsigned char c) {
-  return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '.';
-}
-
-bool is_type_name(std::string_view text) {
-  return !text.empty() && text.size() <= 64 &&
-         std::all_of(text.begin(), text.end(),
-                     [](unsigned char c) { return is_name_character(c) && c != '_'; });
-}
 
 std::vector<std::string_view> split_at(std::string_view text, char mark) {
   std::vector<std::string_view> parts;
@@ -80,7 +51,7 @@ Result<void> add_csv_line(std::string_view line, SpeedTable& table) {
     return invalid_input("type must be the name of a type of GPU, not " + shown(parts[3]));
   const auto nodes = parse_places("nodes", parts[4], kMostShapeNodes);
   if (!nodes) return nodes.error();
-  const auto per_node = parse_places("devices_per_node", parts[5], kMostShapeDevices);
+  const auto per_node = parse_places("devices_per_node", parts[5], kMostDevices);
   if (!per_node) return per_node.error();
   const auto speed = parse_seconds(parts[6]);
   if (!speed) return speed.error();
@@ -89,89 +60,19 @@ Result<void> add_csv_line(std::string_view line, SpeedTable& table) {
   const std::size_t before = table.size();
   table.set(cell, *speed);
   if (table.size() == before)
-    return invalid_input("the cell " + row_name(cell.run) + " " + column_name(cell.shape) +
+    return invalid_input("the cell " + format_model_run(cell.run) + " " + column_name(cell.shape) +
                          " stands twice in the table");
   return {};
 }
 
 }  // namespace
 
-Result<std::uint64_t> parse_parameters(std::string_view text) {
-  if (text.empty() || text.size() > 32) return bad_parameters(text);
-  std::uint64_t factor = factor_of(text.back());
-  const std::string_view digits = factor > 0 ? text.substr(0, text.size() - 1) : text;
-  if (factor == 0) factor = 1;
-  const std::size_t dot = std::min(digits.find('.'), digits.size());
-  const auto whole = parse_digits(digits.substr(0, dot), kMostParameters / factor);
-  if (!whole) return bad_parameters(text);
-  std::uint64_t parameters = *whole * factor;
-  if (dot < digits.size()) {
-    const std::string_view decimals = digits.substr(dot + 1);
-    if (!parse_digits(decimals, kMostParameters)) return bad_parameters(text);
-    for (const char c : decimals) {
-      if (factor % 10 != 0) return bad_parameters(text);
-      factor /= 10;
-      parameters += static_cast<std::uint64_t>(c - '0') * factor;
-    }
-  }
-  if (parameters == 0 || parameters > kMostParameters) return bad_parameters(text);
-  return parameters;
-}
-
-std::string format_parameters(std::uint64_t parameters) {
-  for (const Unit& unit : kUnits) {
-    if (parameters < unit.factor) continue;
-    std::string text = std::to_string(parameters / unit.factor);
-    if (std::uint64_t rest = parameters % unit.factor; rest > 0) {
-      std::string decimals = std::to_string(unit.factor + rest).substr(1);
-      text += "." + decimals.substr(0, decimals.find_last_not_of('0') + 1);
-    }
-    return text + unit.letter;
-  }
-  return std::to_string(parameters);
-}
-
-Result<void> check_model_name(std::string_view name) {
-  const bool fine = !name.empty() && name.size() <= 100 &&
-                    std::isalnum(static_cast<unsigned char>(name.front())) != 0 &&
-                    std::all_of(name.begin(), name.end(), is_name_character);
-  if (fine) return {};
-  return invalid_input(shown(name) +
-                       " is no name of a model: letters, digits, '_', '-' and '.', at most 100");
-}
-
-Result<std::uint64_t> parse_batch(std::string_view text) {
-  const auto batch = parse_digits(text, kMostBatch);
-  if (batch && *batch > 0) return *batch;
-  return invalid_input("a batch must be a whole number from 1 to " + std::to_string(kMostBatch) +
-                       ", not " + shown(text));
-}
-
-Result<ModelRun> parse_row_name(std::string_view text) {
-  const std::size_t second = text.rfind('_');
-  const std::size_t first =
-      second == text.npos || second == 0 ? text.npos : text.rfind('_', second - 1);
-  if (first == text.npos)
-    return invalid_input(shown(text) + " is not MODEL_SIZE_BATCH, such as bert_1.3B_128");
-  const std::string_view name = text.substr(0, first);
-  if (const auto named = check_model_name(name); !named) return named.error();
-  const auto parameters = parse_parameters(text.substr(first + 1, second - first - 1));
-  if (!parameters) return parameters.error();
-  const auto batch = parse_batch(text.substr(second + 1));
-  if (!batch) return batch.error();
-  return ModelRun{std::string(name), *parameters, *batch};
-}
-
-std::string row_name(const ModelRun& run) {
-  return run.name + "_" + format_parameters(run.parameters) + "_" + std::to_string(run.batch);
-}
-
 Result<DeviceShape> parse_column_name(std::string_view text) {
   const std::vector<std::string_view> parts = split_at(text, '_');
   const bool form = parts.size() == 6 && parts[0] == parts[2] && parts[3] == "n" &&
                     parts[5] == "d" && is_type_name(parts[1]);
   const auto nodes = form ? parse_digits(parts[0], kMostShapeNodes) : std::nullopt;
-  const auto per_node = form ? parse_digits(parts[4], kMostShapeDevices) : std::nullopt;
+  const auto per_node = form ? parse_digits(parts[4], kMostDevices) : std::nullopt;
   if (!nodes || !per_node || *nodes == 0 || *per_node == 0)
     return invalid_input(shown(text) +
                          " is not NODES_TYPE_NODES_n_DEVICES_d, such as 2_a100_2_n_4_d");

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/spec/model_run.h"
+
 namespace tutti {
 namespace {
 
@@ -28,13 +30,13 @@ TEST(SpeedText, what_is_no_number_of_parameters_is_refused) {
 }
 
 TEST(SpeedText, names_of_rows_are_taken_apart_from_the_right) {
-  const auto run = parse_row_name("wide_resnet_6.8B_256");
+  const auto run = parse_model_run("wide_resnet_6.8B_256");
   ASSERT_TRUE(run);
   EXPECT_EQ(*run, (ModelRun{"wide_resnet", 6'800'000'000, 256}));
-  EXPECT_EQ(row_name(*run), "wide_resnet_6.8B_256");
+  EXPECT_EQ(format_model_run(*run), "wide_resnet_6.8B_256");
   for (const char* text :
        {"", "bert", "bert_1B", "_1B_2", "bert_1B_0", "bert_x_2", "__", "a b_1B_2"})
-    EXPECT_FALSE(parse_row_name(text)) << text;
+    EXPECT_FALSE(parse_model_run(text)) << text;
 }
 
 TEST(SpeedText, names_of_columns_say_the_nodes_twice) {
