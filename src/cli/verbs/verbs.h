@@ -20,6 +20,7 @@ extern const Verb kRetryVerb;
 extern const Verb kNodesVerb;
 extern const Verb kGpusVerb;
 extern const Verb kProfileVerb;
+extern const Verb kPlanVerb;
 extern const Verb kDoctorVerb;
 extern const Verb kDaemonVerb;
 extern const Verb kCompletionsVerb;
