@@ -12,7 +12,8 @@ foreach(name core)
 endforeach()
 if(TARGET unit_sim)
   target_compile_definitions(unit_sim
-                             PRIVATE TUTTI_SCENARIO_DIR="${CMAKE_SOURCE_DIR}/tests/scenario")
+                             PRIVATE TUTTI_SCENARIO_DIR="${CMAKE_SOURCE_DIR}/tests/scenario"
+                                     TUTTI_BENCHMARK_FOLDER="${CMAKE_SOURCE_DIR}/../shared/data")
 endif()
 
 # Drivers' libraries that say what a test tells them. They are opened at run time, by any program, so

@@ -24,3 +24,4 @@ add_fuzz_target(fuzz_event_codec "${CMAKE_CURRENT_LIST_DIR}/fuzz_event_codec.cc"
 foreach(tool nvidia_smi rocm_smi)
   add_fuzz_target(fuzz_${tool} "${CMAKE_CURRENT_LIST_DIR}/fuzz_${tool}.cc" tutti_telemetry)
 endforeach()
+add_fuzz_target(fuzz_arena "${CMAKE_CURRENT_LIST_DIR}/fuzz_arena.cc" tutti_sim)

@@ -7,7 +7,11 @@ from pathlib import Path
 
 def alive(pid):
     """Whether a thread of the process still runs: a zombie's other threads may hold its files."""
-    for thread in Path(f"/proc/{pid}/task").glob("*"):
+    try:
+        threads = list(Path(f"/proc/{pid}/task").iterdir())
+    except OSError:
+        return False
+    for thread in threads:
         try:
             stat = (thread / "stat").read_text()
         except OSError:

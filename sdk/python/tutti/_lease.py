@@ -25,6 +25,8 @@ _LONGEST_MESSAGE = 500
 
 _innermost: contextvars.ContextVar[Optional["Lease"]] = contextvars.ContextVar(
     "tutti_lease", default=None)
+# How long a release waits for a daemon that is being restarted, in seconds.
+_PATIENCE = 1.0
 # Leases whose release did not reach the daemon: told with the next request.
 _owed: List[Tuple[int, Dict[str, str]]] = []
 _last_devices: Optional[str] = None
@@ -224,7 +226,7 @@ def _tell_release(number: int, body: Dict[str, str],
                   endpoint: Optional[_home.Endpoint] = None) -> None:
     """Reaches a daemon that is being restarted; otherwise the release is owed. With `endpoint` only
     the daemon there is meant: the number is another lease's elsewhere."""
-    end = time.monotonic() + 1.0
+    end = time.monotonic() + _PATIENCE
     pause = 0.01
     while True:
         if endpoint is not None and _home.find_endpoint() != endpoint:

@@ -29,7 +29,7 @@ struct Shape {
 };
 
 // One way in which an elastic job may run, and how fast it is expected to be then.
-struct Option {
+struct ShapeOption {
   Shape shape;
   double rate = 0;  // progress per second; comparable between the options of one job only
 };
@@ -39,7 +39,7 @@ struct Option {
 struct ElasticJob {
   JobId id;
   double submitted_s = 0;
-  std::vector<Option> options;         // always in the same order while what is known is the same
+  std::vector<ShapeOption> options;    // always in the same order while what is known is the same
   std::optional<std::size_t> current;  // the option that it runs as
   bool starting = false;               // it is being started or restored: not to be disturbed
   bool known = true;                   // the rates rest on measurements; if not, all of them are 1
@@ -70,6 +70,9 @@ class ElasticPolicy {
   virtual ~ElasticPolicy() = default;
   // Choices fit the pools; a job that is `starting` keeps its option.
   virtual Choices decide(const ElasticSnapshot& snapshot) = 0;
+  // In which order the jobs of that decision get their nodes, as positions in it; empty: those with
+  // the most devices first.
+  virtual std::vector<std::size_t> order() const { return {}; }
 
  protected:
   ElasticPolicy() = default;

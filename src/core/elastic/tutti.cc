@@ -1,0 +1,137 @@
+#include "core/elastic/tutti.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "core/elastic/assign.h"
+
+namespace tutti {
+namespace {
+
+// How far ahead a change has to pay for itself: about so many arrivals and ends.
+constexpr double kHorizonEvents = 3;
+constexpr double kShortestHorizon = 150;
+constexpr double kLongestHorizon = 6000;
+// Speed-up of a job with k devices is taken as k^0.6 when jobs are ranked.
+constexpr double kParallel = 0.6;
+// How much the last part of a job's best speed is worth, against the first: less where the first
+// parts of others, with their larger weights, could have it.
+constexpr double kDiminishing = 0.7;
+constexpr double kDiminishingUnranked = 0.85;
+// The part of a restart that a start in a poor shape is going to cost later.
+constexpr double kLaterRestart = 0.5;
+// A job that has waited this long, and for this part of its life, counts at least as the median one
+// does. It cannot stop to have waited, so that it is not taken off again at once.
+constexpr double kPatience = 1800;
+constexpr double kPatientPart = 0.1;
+
+// How much a job counts: those with little left count more, by their rank, so that none counts for
+// nothing. Without declared lengths all count the same.
+std::vector<double> weights_of(const ElasticSnapshot& snapshot, const std::vector<double>& best) {
+  const std::size_t n = snapshot.jobs.size();
+  std::vector<double> weights(n, 1);
+  std::vector<std::size_t> ranked;
+  std::vector<double> left(n, 0);
+  for (std::size_t j = 0; j < n; ++j) {
+    const ElasticJob& job = snapshot.jobs[j];
+    if (!job.remaining) continue;
+    // What nobody has measured yet comes first: others will learn from it.
+    left[j] = job.known ? *job.remaining / best[j] : 0;
+    ranked.push_back(j);
+  }
+  std::stable_sort(ranked.begin(), ranked.end(),
+                   [&](std::size_t a, std::size_t b) { return left[a] > left[b]; });
+  const double m = 1 / (1 - kParallel);
+  const auto weight = [m](double rank) {
+    return std::pow(std::pow(rank, m) - std::pow(rank - 1, m), 1 / m);
+  };
+  for (std::size_t i = 0; i < ranked.size(); ++i) {
+    const ElasticJob& job = snapshot.jobs[ranked[i]];
+    double rank = static_cast<double>(i + 1);
+    const double waited = snapshot.now_s - job.submitted_s - job.executed_s;
+    if (waited > std::max(kPatience, kPatientPart * (job.executed_s + left[ranked[i]])))
+      rank = std::max(rank, std::ceil(static_cast<double>(ranked.size()) / 2));
+    weights[ranked[i]] = weight(rank);
+  }
+  return weights;
+}
+
+class TuttiPolicy : public ElasticPolicy {
+ public:
+  explicit TuttiPolicy(const TuttiSettings& settings) : settings_(settings) {}
+
+  Choices decide(const ElasticSnapshot& snapshot) override {
+    const double horizon =
+        std::clamp(kHorizonEvents * 3600 / std::max(snapshot.events_per_hour, 1.0),
+                   kShortestHorizon, kLongestHorizon);
+    std::vector<double> best;
+    for (const ElasticJob& job : snapshot.jobs) best.push_back(reference_rate(job));
+    const bool ranked = settings_.ranks && any_declared(snapshot);
+    const std::vector<double> weights =
+        ranked ? weights_of(snapshot, best) : std::vector<double>(snapshot.jobs.size(), 1);
+    const Terms terms{horizon, ranked ? kDiminishing : kDiminishingUnranked, settings_.amortises};
+    std::vector<std::uint32_t> capacities;
+    for (const Pool& pool : snapshot.pools) capacities.push_back(pool.devices());
+    std::vector<Bidder> bidders;
+    for (std::size_t j = 0; j < snapshot.jobs.size(); ++j)
+      bidders.push_back(bidder_of(snapshot.jobs[j], weights[j], best[j], terms));
+    return assign(capacities, bidders);
+  }
+
+ private:
+  struct Terms {
+    double horizon;
+    double diminishing;
+    bool amortises;
+  };
+
+  static bool any_declared(const ElasticSnapshot& snapshot) {
+    return std::any_of(snapshot.jobs.begin(), snapshot.jobs.end(),
+                       [](const ElasticJob& job) { return job.remaining.has_value(); });
+  }
+
+  // The best speed on one node: what is predicted beyond may be a dream.
+  static double reference_rate(const ElasticJob& job) {
+    double best = 0;
+    double best_anywhere = 0;
+    for (const ShapeOption& option : job.options) {
+      if (option.shape.nodes == 1) best = std::max(best, option.rate);
+      best_anywhere = std::max(best_anywhere, option.rate);
+    }
+    return best > 0 ? best : std::max(best_anywhere, 1e-12);
+  }
+
+  static Bidder bidder_of(const ElasticJob& job, double weight, double best, const Terms& terms) {
+    Bidder bidder;
+    bidder.current = job.current;
+    bidder.pinned = job.starting && job.current;
+    const auto worth = [&](double rate) {
+      return weight * std::pow(rate / best, terms.diminishing);
+    };
+    for (std::size_t i = 0; i < job.options.size(); ++i) {
+      const ShapeOption& option = job.options[i];
+      double value = worth(option.rate);
+      if (terms.amortises && option.rate > 0 && job.current != i) {
+        const double lasts =
+            job.remaining ? std::min(terms.horizon, *job.remaining / option.rate) : terms.horizon;
+        const double poor = kLaterRestart * std::max(0.0, 1 - option.rate / best);
+        value *= lasts / (lasts + job.restart_s * (job.current ? 1 : poor));
+      }
+      bidder.offers.push_back({option.shape.pool, option.shape.devices, value});
+    }
+    if (job.current)
+      bidder.nothing = -worth(job.options[*job.current].rate) * job.restart_s / terms.horizon;
+    return bidder;
+  }
+
+  TuttiSettings settings_;
+};
+
+}  // namespace
+
+std::unique_ptr<ElasticPolicy> make_tutti_policy(const TuttiSettings& settings) {
+  return std::make_unique<TuttiPolicy>(settings);
+}
+
+}  // namespace tutti

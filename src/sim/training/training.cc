@@ -1,0 +1,544 @@
+#include "sim/training/training.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <deque>
+#include <map>
+#include <memory>
+#include <random>
+#include <set>
+#include <utility>
+
+#include "core/elastic/placement.h"
+#include "core/elastic/policies.h"
+#include "core/elastic/speeds.h"
+#include "sim/csv_table.h"
+#include "sim/training/trainee.h"
+
+namespace tutti {
+namespace {
+
+constexpr double kHour = 3600;
+// A job that runs longer than declared is taken to have this part of it left.
+constexpr double kOverrun = 0.1;
+constexpr double kRoundS = 60;
+constexpr double kGavelRoundS = 360;
+constexpr std::uint32_t kMostRounds = 100'000;
+
+struct BenchmarkRules {
+  std::vector<Pool> pools;
+  TrainingRules training;
+};
+
+BenchmarkRules rules_of(TrainingBenchmark benchmark) {
+  BenchmarkRules rules;
+  if (benchmark == TrainingBenchmark::kSia64) {
+    rules.pools = {{"aws", 6, 4}, {"dgx-ext", 2, 8}, {"rtx", 3, 8}};
+    return rules;
+  }
+  rules.pools = {{"aws", 16, 4}};
+  rules.training = {.moves_are_free = false,
+                    .slowed = false,
+                    .restart_s = 30,
+                    .fit_tolerance = 2.2e-9,
+                    .local_limit_by_layout = false,
+                    .most_local = {{"yolov3", 8}}};
+  return rules;
+}
+
+// A line of a workload.
+struct WorkloadJob {
+  std::string name;
+  std::string application;
+  double submit_s = 0;
+  std::uint32_t devices = 1;
+  double batch = 0;
+};
+
+Result<std::vector<WorkloadJob>> read_workload(const std::string& path) {
+  const Result<CsvTable> table = CsvTable::read(path);
+  if (!table) return table.error();
+  std::vector<std::size_t> columns;
+  for (const char* name : {"name", "time", "application", "num_replicas", "batch_size"}) {
+    const Result<std::size_t> column = table->column(name);
+    if (!column) return column.error();
+    columns.push_back(*column);
+  }
+  std::vector<WorkloadJob> jobs;
+  std::set<std::string> names;
+  for (std::size_t i = 0; i < table->rows(); ++i) {
+    const Result<double> time = table->number(i, columns[1]);
+    if (!time) return time.error();
+    const Result<std::uint32_t> devices = table->count(i, columns[3]);
+    if (!devices) return devices.error();
+    const Result<double> batch = table->number(i, columns[4]);
+    if (!batch) return batch.error();
+    if (*time < 0) return table->error_at(i, "a job cannot come before the start");
+    if (*devices < 1) return table->error_at(i, "a job needs at least one device");
+    jobs.push_back(
+        {table->text(i, columns[0]), table->text(i, columns[2]), *time, *devices, *batch});
+    if (!names.insert(jobs.back().name).second)
+      return table->error_at(i, "a second job '" + jobs.back().name + "'");
+  }
+  if (jobs.empty()) return invalid_input(path + ": has no jobs");
+  return jobs;
+}
+
+Layout layout_of(const Placement& placement) {
+  Layout layout;
+  for (std::size_t i = 0; i < placement.nodes.size(); ++i) {
+    if (i > 0 && placement.nodes[i] == placement.nodes[i - 1]) {
+      ++layout.back();
+    } else {
+      layout.push_back(1);
+    }
+  }
+  return layout;
+}
+
+// Full nodes, then the rest.
+Layout ideal_layout(const Pool& pool, std::uint32_t devices) {
+  Layout layout(devices / pool.per_node, pool.per_node);
+  if (devices % pool.per_node > 0) layout.push_back(devices % pool.per_node);
+  return layout;
+}
+
+// Part of a node by powers of two, then whole nodes.
+std::vector<Shape> compact_shapes(std::uint32_t number, const Pool& pool) {
+  std::vector<Shape> shapes;
+  for (std::uint32_t n = 1; n < pool.per_node; n *= 2) shapes.push_back({number, 1, n});
+  for (std::uint32_t nodes = 1; nodes <= pool.nodes; ++nodes)
+    shapes.push_back({number, nodes, nodes * pool.per_node});
+  return shapes;
+}
+
+// One simulated job and what the scheduler keeps of it.
+struct SimulatedJob {
+  const WorkloadJob* line = nullptr;
+  std::unique_ptr<Trainee> trainee;
+  Placement placement;
+  double declared_factor = 1;
+  double executed_s = 0;
+  double attained_s = 0;
+  double active_sum = 0;  // jobs that were active, summed over the rounds of its life
+  std::uint32_t active_rounds = 0;
+  JobResult result;
+};
+
+class TrainingSimulation {
+ public:
+  TrainingSimulation(BenchmarkRules rules, const TrainingOptions& options,
+                     const ElasticTraits& traits, std::vector<WorkloadJob> lines,
+                     std::map<std::string, Application> applications)
+      : rules_(std::move(rules)),
+        options_(options),
+        traits_(traits),
+        lines_(std::move(lines)),
+        applications_(std::move(applications)),
+        policy_(make_elastic_policy(traits.name)),
+        round_s_(traits.name == "gavel" ? kGavelRoundS : kRoundS) {
+    std::mt19937_64 dice(options.seed);
+    for (const WorkloadJob& line : lines_) {
+      SimulatedJob job;
+      job.line = &line;
+      const Application& application = applications_.at(line.application);
+      std::optional<double> fixed;
+      if (!traits.elastic) fixed = line.batch;
+      job.trainee = std::make_unique<Trainee>(application, rules_.training, fixed);
+      // Uniform on a scale of logarithms, by the bits of the generator: the same everywhere.
+      const double uniform = static_cast<double>(dice() >> 11) * 0x1.0p-53;
+      if (options.length == Length::kNoisy) job.declared_factor = std::pow(2, 2 * uniform - 1);
+      job.result.name = line.name;
+      job.result.kind = line.application;
+      job.result.submit_s = line.submit_s;
+      job.result.devices = line.devices;
+      jobs_.push_back(std::move(job));
+    }
+    learn_in_advance();
+  }
+
+  RunResult run() {
+    result_.policy = traits_.name;
+    result_.workload = options_.workload;
+    for (const Pool& pool : rules_.pools) result_.devices += pool.devices();
+    const std::uint32_t most = options_.rounds > 0 ? options_.rounds : kMostRounds;
+    for (std::uint32_t round = 0; round < most && left_ > 0; ++round) step();
+    finish();
+    return std::move(result_);
+  }
+
+ private:
+  std::string kind_of(const SimulatedJob& job) const {
+    return traits_.shared ? job.line->application : job.line->name;
+  }
+
+  // Devices that a job of this application can use at most.
+  std::uint32_t most_devices(const Application& application) const {
+    if (application.name == "ncf") return 1;
+    double most = 0;
+    for (const auto& [type, steps] : application.steps)
+      most = std::max(most, application.learning.largest_batch() / steps.least_local());
+    return static_cast<std::uint32_t>(most);
+  }
+
+  void set_limits(const SimulatedJob& job) {
+    const Application& application = job.trainee->application();
+    for (const Pool& pool : rules_.pools) {
+      const StepTable& steps = application.steps.at(pool.type);
+      BatchLimits limits = job.trainee->limits(pool.type, {1});
+      limits.most_local = steps.most_local();
+      if (application.name == "deepspeech2" && pool.type == "rtx") limits.most_local = 57;
+      if (const auto less = rules_.training.most_local.find(application.name);
+          less != rules_.training.most_local.end())
+        limits.most_local = less->second;
+      speeds_.set_limits(kind_of(job), pool.type, limits, steps.one_device_speed());
+    }
+  }
+
+  // With warm knowledge every shape has been measured before, at some batches.
+  void learn_in_advance() {
+    std::set<std::string> seen;
+    for (const SimulatedJob& job : jobs_) {
+      if (!seen.insert(kind_of(job)).second) continue;
+      set_limits(job);
+      if (options_.knowledge != Knowledge::kWarm || !traits_.elastic) continue;
+      const Application& application = job.trainee->application();
+      const double first = application.learning.first_batch();
+      speeds_.saw_first_gradient(kind_of(job), *application.learning.stats(first, 0));
+      for (std::uint32_t p = 0; p < rules_.pools.size(); ++p) {
+        const Pool& pool = rules_.pools[p];
+        const StepTable& steps = application.steps.at(pool.type);
+        for (const Shape& shape : compact_shapes(p, pool)) {
+          const Layout layout = ideal_layout(pool, shape.devices);
+          const std::uint32_t most = std::min<std::uint32_t>(
+              steps.most_local(layout),
+              static_cast<std::uint32_t>(application.learning.largest_batch() / shape.devices));
+          for (std::uint32_t local = steps.least_local(); local <= most; local *= 2) {
+            if (const auto time = steps.find(layout, local))
+              speeds_.saw_step(kind_of(job), pool.type,
+                               {shape.nodes, shape.devices, local, time->step_s, time->sync_s});
+          }
+        }
+      }
+      if (rules_.training.slowed) speeds_.saw_speed(kind_of(job), 1, 1);
+    }
+    left_ = jobs_.size();
+  }
+
+  void step() {
+    for (SimulatedJob& job : jobs_) advance(job);
+    now_s_ += round_s_;
+    std::vector<std::size_t> active;
+    for (std::size_t j = 0; j < jobs_.size(); ++j) {
+      if (jobs_[j].line->submit_s <= now_s_ && !jobs_[j].trainee->finished()) active.push_back(j);
+    }
+    note_arrivals();
+    if (!active.empty()) decide(active);
+    sample(active);
+  }
+
+  void advance(SimulatedJob& job) {
+    if (job.trainee->finished()) return;
+    if (job.trainee->running()) {
+      job.executed_s += round_s_;
+      const double devices = static_cast<double>(job.placement.nodes.size());
+      job.attained_s += round_s_ * devices;
+      job.result.device_s += round_s_ * devices;
+    } else if (job.line->submit_s <= now_s_) {
+      job.result.queue_s += round_s_;
+    }
+    job.trainee->advance(round_s_);
+    for (const auto& [type, sample] : job.trainee->take_samples()) {
+      if (traits_.elastic) speeds_.saw_step(kind_of(job), type, sample);
+    }
+    if (traits_.elastic && job.trainee->running()) learn(job);
+    if (!job.trainee->finished()) return;
+    --left_;
+    events_.push_back(*job.trainee->finish_s());
+    close_span(job, *job.trainee->finish_s());
+  }
+
+  // What the round has shown of the job's speed.
+  void learn(const SimulatedJob& job) {
+    const Trainee& trainee = *job.trainee;
+    if (!trainee.gradient()) return;
+    const std::string kind = kind_of(job);
+    if (trainee.epoch() == 0 || !speeds_.first_gradient(kind)) {
+      speeds_.saw_first_gradient(kind, *trainee.gradient());
+    }
+    const auto nodes = static_cast<std::uint32_t>(trainee.layout().size());
+    const auto devices = static_cast<std::uint32_t>(job.placement.nodes.size());
+    const double expected =
+        speeds_.rate(kind, trainee.type(), nodes, devices, *trainee.gradient(), false);
+    if (!trainee.starting()) speeds_.saw_speed(kind, expected, trainee.speed());
+  }
+
+  void note_arrivals() {
+    while (arrived_ < lines_.size() && lines_[arrived_].submit_s <= now_s_)
+      events_.push_back(lines_[arrived_++].submit_s);
+    while (!events_.empty() && events_.front() < now_s_ - kHour) events_.pop_front();
+  }
+
+  void decide(const std::vector<std::size_t>& active) {
+    const auto began = std::chrono::steady_clock::now();
+    ElasticSnapshot snapshot;
+    snapshot.now_s = now_s_;
+    snapshot.pools = rules_.pools;
+    snapshot.events_per_hour = static_cast<double>(events_.size());
+    for (const std::size_t j : active) snapshot.jobs.push_back(view_of(j));
+    const Choices choices = policy_->decide(snapshot);
+    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - began;
+    result_.decision_ms.push_back(took.count());
+    std::vector<PlacementWish> wishes;
+    for (std::size_t i = 0; i < active.size(); ++i) {
+      std::optional<Shape> shape;
+      if (choices[i]) shape = snapshot.jobs[i].options[*choices[i]].shape;
+      wishes.push_back({shape, jobs_[active[i]].placement});
+    }
+    const std::vector<Placement> placements =
+        traits_.compact ? place_compact(rules_.pools, wishes)
+                        : place_on_emptiest(rules_.pools, wishes, policy_->order());
+    for (std::size_t i = 0; i < active.size(); ++i) {
+      SimulatedJob& job = jobs_[active[i]];
+      job.active_sum += static_cast<double>(active.size());
+      ++job.active_rounds;
+      apply(job, placements[i]);
+    }
+  }
+
+  void apply(SimulatedJob& job, const Placement& placement) {
+    const bool moved = placement != job.placement;
+    if (!moved) return;
+    close_span(job, now_s_);
+    job.placement = placement;
+    if (placement.nodes.empty()) {
+      job.trainee->place({}, {}, true);
+      return;
+    }
+    if (!job.result.first_start_s) job.result.first_start_s = now_s_;
+    const std::string& type = rules_.pools[placement.pool].type;
+    job.trainee->place(type, layout_of(placement), moved);
+    JobSpan span{.from_s = now_s_, .to_s = now_s_, .type = type, .nodes = {}};
+    for (const std::uint32_t node : placement.nodes)
+      span.nodes.push_back(type + "-" + std::to_string(node));
+    job.result.spans.push_back(std::move(span));
+  }
+
+  void close_span(SimulatedJob& job, double at_s) {
+    if (!job.placement.nodes.empty()) job.result.spans.back().to_s = at_s;
+  }
+
+  ElasticJob view_of(std::size_t j) const {
+    const SimulatedJob& job = jobs_[j];
+    const Trainee& trainee = *job.trainee;
+    ElasticJob view;
+    view.id = JobId(j + 1);
+    view.submitted_s = job.line->submit_s;
+    view.starting = trainee.running() && trainee.starting();
+    view.restart_s = trainee.restart_s();
+    view.restarts = trainee.restarts();
+    view.executed_s = job.executed_s;
+    view.attained_s = job.attained_s;
+    view.wanted = job.line->devices;
+    view.remaining = remaining_of(job);
+    if (traits_.per_step) {
+      add_counts(job, view);
+    } else if (!traits_.elastic) {
+      add_wanted(job, view);
+    } else {
+      add_shapes(job, view);
+    }
+    for (std::size_t i = 0; i < view.options.size(); ++i) {
+      const Shape& shape = view.options[i].shape;
+      if (!job.placement.nodes.empty() && shape.pool == job.placement.pool &&
+          shape.devices == job.placement.nodes.size())
+        view.current = i;
+    }
+    return view;
+  }
+
+  std::optional<double> remaining_of(const SimulatedJob& job) const {
+    if (options_.length == Length::kOblivious && !traits_.per_step) return std::nullopt;
+    const Application& application = job.trainee->application();
+    if (traits_.per_step) {
+      const std::uint32_t last = application.epochs - 1;
+      const std::uint32_t epoch = job.trainee->epoch();
+      if (last <= epoch) return 1;
+      return application.learning.iterations(job.line->batch, last) -
+             application.learning.iterations(job.line->batch, epoch);
+    }
+    const double declared = application.learning.goal(application.epochs) * job.declared_factor;
+    const double left = declared - job.trainee->progress();
+    return left > 0 ? left : kOverrun * declared;
+  }
+
+  // Every shape that may be tried: at most twice as many devices as jobs of the kind have had.
+  void add_shapes(const SimulatedJob& job, ElasticJob& view) const {
+    const std::string kind = kind_of(job);
+    std::optional<GradientStats> stats = job.trainee->gradient();
+    if (!stats) stats = speeds_.first_gradient(kind);
+    view.known = stats && speeds_.knows(kind);
+    const std::uint32_t most = std::min(most_devices(job.trainee->application()),
+                                        options_.knowledge == Knowledge::kWarm
+                                            ? std::numeric_limits<std::uint32_t>::max()
+                                            : std::max(2 * speeds_.most_devices(kind), 1u));
+    for (std::uint32_t p = 0; p < rules_.pools.size(); ++p) {
+      const Pool& pool = rules_.pools[p];
+      for (const Shape& shape : compact_shapes(p, pool)) {
+        if (!view.known && shape.devices > 1) continue;
+        const bool has = job.placement.pool == p && job.placement.nodes.size() == shape.devices;
+        if (shape.devices > most && !has) continue;
+        const double rate = view.known ? speeds_.rate(kind, pool.type, shape.nodes, shape.devices,
+                                                      *stats, traits_.curious)
+                                       : 1;
+        if (rate > 0 || has) view.options.push_back({shape, rate});
+      }
+    }
+  }
+
+  // What its user asked for, on each type that has so many.
+  void add_wanted(const SimulatedJob& job, ElasticJob& view) const {
+    for (std::uint32_t p = 0; p < rules_.pools.size(); ++p) {
+      const Pool& pool = rules_.pools[p];
+      if (view.wanted > pool.devices()) continue;
+      const double rate = true_rate(job, pool, view.wanted, false);
+      const auto nodes = (view.wanted + pool.per_node - 1) / pool.per_node;
+      if (rate > 0) view.options.push_back({{p, nodes, view.wanted}, rate});
+    }
+  }
+
+  void add_counts(const SimulatedJob& job, ElasticJob& view) const {
+    const Application& application = job.trainee->application();
+    const Pool& pool = rules_.pools[0];
+    auto most =
+        static_cast<std::uint32_t>(job.line->batch / application.steps.at(pool.type).least_local());
+    if (application.name == "ncf") most = 1;
+    for (std::uint32_t n = 1; n <= std::min(most, pool.devices()); ++n) {
+      const double rate = true_rate(job, pool, n, true);
+      if (rate <= 0) return;
+      view.options.push_back({{0, (n + pool.per_node - 1) / pool.per_node, n}, rate});
+    }
+  }
+
+  // With its batch and the best layout, from the tables: what the rivals are told.
+  double true_rate(const SimulatedJob& job, const Pool& pool, std::uint32_t devices,
+                   bool per_step) const {
+    const Application& application = job.trainee->application();
+    const Layout layout = ideal_layout(pool, devices);
+    const BatchLimits limits = job.trainee->limits(pool.type, layout);
+    if (limits.most_local <= 0) return 0;
+    BatchChoice split = split_batch(job.line->batch, devices, limits);
+    if (per_step && devices == 1 && split.accumulated == 0) {
+      split.accumulated = 1;
+      split.local = (split.local + 1) / 2;
+    }
+    const auto room = limits.most / (static_cast<double>(devices) * (split.accumulated + 1));
+    split.local = std::min(split.local, static_cast<std::uint32_t>(room));
+    const auto time = application.steps.at(pool.type).find(layout, split.local);
+    if (!time) return 0;
+    const double total_s = time->step_s + split.accumulated * (time->step_s - time->sync_s);
+    if (per_step) return 1 / total_s;
+    const double batch = static_cast<double>(devices) * split.local * (split.accumulated + 1);
+    const auto stats = application.learning.stats(batch, job.trainee->epoch());
+    if (!stats) return 0;
+    const double slowdown = rules_.training.slowed ? application.slowdown : 1;
+    return step_gain(*stats, batch / limits.first) / total_s / slowdown;
+  }
+
+  void sample(const std::vector<std::size_t>& active) {
+    ClusterSample now{.at_s = now_s_};
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> used;
+    for (const std::size_t j : active) {
+      const Placement& placement = jobs_[j].placement;
+      ++(placement.nodes.empty() ? now.waiting : now.running);
+      now.devices_used += static_cast<std::uint32_t>(placement.nodes.size());
+      for (const std::uint32_t node : placement.nodes) ++used[{placement.pool, node}];
+    }
+    for (const auto& [where, count] : used)
+      now.devices_stranded += rules_.pools[where.first].per_node - count;
+    result_.samples.push_back(now);
+  }
+
+  // How long an application takes alone in a shape, from its start on.
+  double alone_s(const std::string& application, const Shape& shape) {
+    const auto key = std::tuple(application, shape.pool, shape.devices);
+    if (const auto found = alone_.find(key); found != alone_.end()) return found->second;
+    Trainee trainee(applications_.at(application), rules_.training, std::nullopt);
+    const Pool& pool = rules_.pools[shape.pool];
+    trainee.place(pool.type, ideal_layout(pool, shape.devices), true);
+    double time = 0;
+    for (; !trainee.finished() && time < 1000 * kHour; time += kRoundS) trainee.advance(kRoundS);
+    return alone_[key] = trainee.finish_s().value_or(time);
+  }
+
+  // With as much of each type as is its share while it was there.
+  double fair_s(const SimulatedJob& job) {
+    const double sharers = std::max(job.active_sum / std::max(job.active_rounds, 1u), 1.0);
+    double best = std::numeric_limits<double>::infinity();
+    for (std::uint32_t p = 0; p < rules_.pools.size(); ++p) {
+      for (const Shape& shape : compact_shapes(p, rules_.pools[p])) {
+        const double share = std::max(rules_.pools[p].devices() / sharers, 1.0);
+        if (shape.devices > share || shape.devices > most_devices(job.trainee->application()))
+          continue;
+        best = std::min(best, alone_s(job.line->application, shape));
+      }
+    }
+    return best;
+  }
+
+  void finish() {
+    result_.horizon_s = now_s_;
+    for (SimulatedJob& job : jobs_) {
+      job.result.finish_s = job.trainee->finish_s();
+      job.result.restarts = job.trainee->restarts();
+      if (!job.result.finish_s) close_span(job, now_s_);
+      job.result.alone_s = fair_s(job);
+      result_.jobs.push_back(std::move(job.result));
+    }
+  }
+
+  BenchmarkRules rules_;
+  const TrainingOptions& options_;
+  const ElasticTraits& traits_;
+  std::vector<WorkloadJob> lines_;
+  std::map<std::string, Application> applications_;
+  std::unique_ptr<ElasticPolicy> policy_;
+  double round_s_;
+  std::vector<SimulatedJob> jobs_;
+  Speeds speeds_;
+  double now_s_ = 0;
+  std::size_t left_ = 0;
+  std::size_t arrived_ = 0;
+  std::deque<double> events_;  // arrivals and ends of the last hour
+  std::map<std::tuple<std::string, std::uint32_t, std::uint32_t>, double> alone_;
+  RunResult result_;
+};
+
+}  // namespace
+
+Result<RunResult> run_training(TrainingBenchmark benchmark, const TrainingOptions& options) {
+  const ElasticTraits* traits = find_elastic_policy(options.policy);
+  if (traits == nullptr)
+    return invalid_input("there is no policy '" + options.policy + "'; there are " +
+                         elastic_policy_names());
+  BenchmarkRules rules = rules_of(benchmark);
+  if (traits->per_step && rules.pools.size() > 1)
+    return invalid_input("the policy '" + options.policy + "' knows one type of device only");
+  Result<std::vector<WorkloadJob>> lines = read_workload(options.workload);
+  if (!lines) return lines.error();
+  std::vector<std::string> types;
+  for (const Pool& pool : rules.pools) types.push_back(pool.type);
+  std::map<std::string, Application> applications;
+  for (const WorkloadJob& line : *lines) {
+    if (applications.contains(line.application)) continue;
+    Result<Application> application = read_application(options.data, line.application, types);
+    if (!application) return application.error();
+    applications.emplace(line.application, std::move(*application));
+  }
+  TrainingSimulation simulation(std::move(rules), options, *traits, std::move(*lines),
+                                std::move(applications));
+  return simulation.run();
+}
+
+}  // namespace tutti
