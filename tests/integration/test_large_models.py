@@ -137,3 +137,13 @@ def test_a_run_that_reports_nothing_says_what_is_missing(mixed):
     done = mixed("profile", "run", "-x", "1_V100", "-m", "bert", "-p", "1B", "-b", "32", "--", "true")
     assert done.code == 1 and "iteration_time: 0.123" in done.err, done
     assert mixed.ok("profile", "ls", "--speeds", "--json").json()["optimal"] == {}
+
+
+def test_several_workers_are_measured_as_the_cell_that_they_were(mixed):
+    done = mixed.ok("profile", "run", "-x", "2_V100", "-d", "1", "-m", "bert", "-p", "1B", "-b", "32", "-s",
+                    "wiki", "--json", "--", "sh", "-c", "echo iteration_time=0.5 $TUTTI_RANK").json()
+    # Both workers found room on the one node that there is.
+    assert done["cell"] == "1_V100_1_n_2_d" and done["seconds"] == 0.5
+    assert done["log"].startswith("profile_result/2_nodes_1_devices_per_node/2_V100/bert_wiki/bs_32")
+    assert done["log"].endswith("_try_0.rank0.log")
+    assert (mixed.work / done["log"].replace("rank0", "rank1")).exists()
