@@ -240,7 +240,8 @@ std::string render_speeds(const SpeedTable& speeds, const Screen& screen) {
   return table.render(screen);
 }
 
-std::string render_checks(const std::vector<SpeedCheck>& checks, const Screen& screen) {
+std::string render_checks(const std::vector<SpeedCheck>& checks, const SpeedCheck& sizes,
+                          const Screen& screen) {
   using Align = Table::Align;
   Table table({{"MODEL"},
                {"CELLS", Align::kRight},
@@ -250,23 +251,29 @@ std::string render_checks(const std::vector<SpeedCheck>& checks, const Screen& s
                {"UNFIT FOUND", Align::kRight},
                {"FALSE ALARMS", Align::kRight},
                {"MEMORY RIGHT", Align::kRight}});
+  const auto add = [&](const SpeedCheck& one, const std::string& name, Style style) {
+    table.add({{name, style},
+               grouped(one.cells),
+               part_text(one.median_error),
+               part_text(one.p90_error),
+               part_text(one.inside),
+               fmt::format("{} of {}", one.unfit_found, one.unfit),
+               grouped(one.false_alarms),
+               part_text(one.memory_accuracy())});
+  };
   for (const SpeedCheck& one : checks)
-    table.add(
-        {{one.model.empty() ? "all" : one.model, one.model.empty() ? Style::kBold : Style::kPlain},
-         grouped(one.cells),
-         part_text(one.median_error),
-         part_text(one.p90_error),
-         part_text(one.inside),
-         fmt::format("{} of {}", one.unfit_found, one.unfit),
-         grouped(one.false_alarms),
-         part_text(one.memory_accuracy())});
+    add(one, one.model.empty() ? "all" : one.model,
+        one.model.empty() ? Style::kBold : Style::kPlain);
+  add(sizes, "all, new sizes", Style::kPlain);
   return table.render(screen) +
-         "Every measured cell against what all others say of it. IN BAND: the part of them that "
-         "is\n"
-         "within the error that was told, which is meant for four of five.\n";
+         "Every measured cell against what all others say of it; for new sizes, against what cells "
+         "of\n"
+         "other sizes say. IN BAND: the part that is within the error that was told, which is "
+         "meant\n"
+         "for four of five.\n";
 }
 
-json::object checks_to_json(const std::vector<SpeedCheck>& checks) {
+json::object checks_to_json(const std::vector<SpeedCheck>& checks, const SpeedCheck& sizes) {
   const auto check = [](const SpeedCheck& one) {
     return json::object{{"cells", one.cells},
                         {"median_error", one.median_error},
@@ -284,7 +291,8 @@ json::object checks_to_json(const std::vector<SpeedCheck>& checks) {
     row["model"] = text_to_json(one.model);
     models.push_back(std::move(row));
   }
-  return {{"all", check(checks.back())}, {"models", std::move(models)}};
+  return {
+      {"all", check(checks.back())}, {"models", std::move(models)}, {"new_sizes", check(sizes)}};
 }
 
 }  // namespace tutti

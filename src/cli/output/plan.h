@@ -29,8 +29,10 @@ boost::json::object plan_to_json(const CellPlan& plan);
 std::string render_speeds(const SpeedTable& table, const Screen& screen);
 
 // What `profile check` tells.
-std::string render_checks(const std::vector<SpeedCheck>& checks, const Screen& screen);
-boost::json::object checks_to_json(const std::vector<SpeedCheck>& checks);
+// `sizes`: check_new_sizes().
+std::string render_checks(const std::vector<SpeedCheck>& checks, const SpeedCheck& sizes,
+                          const Screen& screen);
+boost::json::object checks_to_json(const std::vector<SpeedCheck>& checks, const SpeedCheck& sizes);
 
 // "4 × A100", "2 nodes of 4 × A100".
 std::string shape_text(const DeviceShape& shape);

@@ -209,10 +209,11 @@ int check_speeds_of(Session& session, const std::string& path) {
   const auto speeds = path.empty() ? speeds_of_daemon(session) : speeds_of_file(path);
   if (!speeds) return session.refuse(speeds.error());
   const std::vector<SpeedCheck> checks = check_speeds(*speeds);
+  const SpeedCheck sizes = check_new_sizes(*speeds);
   if (session.json())
-    print_json(session.screen(), checks_to_json(checks));
+    print_json(session.screen(), checks_to_json(checks, sizes));
   else
-    session.screen().out(render_checks(checks, session.screen()));
+    session.screen().out(render_checks(checks, sizes, session.screen()));
   return kExitOk;
 }
 

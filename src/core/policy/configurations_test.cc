@@ -155,6 +155,9 @@ TEST(configurations, a_waiting_job_is_told_its_list_with_reasons) {
   EXPECT_FALSE(why.configurations[0].taken);
   ASSERT_FALSE(why.reasons.empty());
   EXPECT_EQ(why.reasons[0].code, ReasonCode::kDevices);
+  // The end of either of the others would start it.
+  EXPECT_THAT(why.remedies, testing::UnorderedElementsAre("the end of job 1 (tutti cancel 1)",
+                                                          "the end of job 2 (tutti cancel 2)"));
 }
 
 TEST(configurations, a_dry_run_tells_where_it_would_start) {

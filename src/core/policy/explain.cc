@@ -125,8 +125,9 @@ void add_freeing_jobs(const Waiting& waiting, const Node& node, const Request& r
   for (const auto& [job, later] : without) {
     if (!fits_now(later, request)) continue;
     if (remedies.size() >= 3 || ++tried > kMostTried) return;
-    if (would_start_without(waiting, job, later))
-      remedies.push_back(fmt::format("the end of job {} (tutti cancel {})", job.value, job.value));
+    std::string remedy = fmt::format("the end of job {} (tutti cancel {})", job.value, job.value);
+    const bool named = std::find(remedies.begin(), remedies.end(), remedy) != remedies.end();
+    if (!named && would_start_without(waiting, job, later)) remedies.push_back(std::move(remedy));
   }
 }
 
@@ -219,6 +220,10 @@ void explain_ready(const Ledger& ledger, const Job& job, TimePoint now, Explanat
     add_lacks(*node, request, answer.reasons);
     add_smaller_requests(waiting, *node, request, answer.remedies);
     add_freeing_jobs(waiting, *node, request, answer.remedies);
+    for (const Request& choice : view.choices) {
+      if (const Node* other = best_node(ledger, choice, view.room))
+        add_freeing_jobs(waiting, *other, choice, answer.remedies);
+    }
   }
   if (ahead.tasks > 0) {
     answer.reasons.push_back(

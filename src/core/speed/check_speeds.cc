@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "core/speed/speed_estimator.h"
 
@@ -42,6 +43,29 @@ double SpeedCheck::memory_accuracy() const {
   const std::size_t total = cells + unfit;
   if (total == 0) return 0;
   return static_cast<double>(cells - false_alarms + unfit_found) / static_cast<double>(total);
+}
+
+SpeedCheck check_new_sizes(const SpeedTable& table) {
+  std::set<std::pair<std::string, std::uint64_t>> sizes;
+  for (const auto& [cell, speed] : table.entries())
+    sizes.emplace(cell.run.name, cell.run.parameters);
+  CheckTally tally;
+  for (const auto& [model, parameters] : sizes) {
+    SpeedTable others;
+    std::vector<SpeedEstimator::Witness> left_out;
+    for (const auto& [cell, speed] : table.entries()) {
+      if (cell.run.name == model && cell.run.parameters == parameters)
+        left_out.push_back({cell, speed, std::nullopt});
+      else
+        others.set(cell, speed);
+    }
+    const SpeedEstimator estimator(others, model);
+    for (SpeedEstimator::Witness& witness : left_out) {
+      witness.estimate = estimator.estimate(witness.cell);
+      tally.add(witness);
+    }
+  }
+  return tally.finish();
 }
 
 std::vector<SpeedCheck> check_speeds(const SpeedTable& table) {

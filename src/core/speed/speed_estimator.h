@@ -83,5 +83,8 @@ struct SpeedCheck {
 };
 // One for each model, then one for all of them.
 std::vector<SpeedCheck> check_speeds(const SpeedTable& table);
+// Likewise, but all cells of a size of a model are left out at once: nothing of that size was
+// measured, with whatever batch and devices. Of all models together.
+SpeedCheck check_new_sizes(const SpeedTable& table);
 
 }  // namespace tutti

@@ -131,6 +131,20 @@ TEST(CheckSpeeds, every_cell_is_compared_with_what_the_others_say) {
   EXPECT_GT(checks[1].memory_accuracy(), 0.9);
 }
 
+TEST(CheckSpeeds, a_size_that_was_never_measured_is_harder_to_tell) {
+  const SpeedCheck sizes = check_new_sizes(measured_world());
+  EXPECT_EQ(sizes.cells, 48u);
+  EXPECT_EQ(sizes.unfit, 6u);
+  EXPECT_LT(sizes.median_error, 0.1);
+  EXPECT_GE(sizes.median_error, check_speeds(measured_world()).back().median_error);
+}
+
+TEST(CheckSpeeds, of_the_only_size_of_a_model_nothing_can_be_said) {
+  SpeedTable table;
+  table.set(cell("bert", 1, 128, "fast", 1, 1), {1});
+  EXPECT_EQ(check_new_sizes(table).cells, 0u);
+}
+
 TEST(CheckSpeeds, an_empty_table_has_nothing_to_check) {
   const std::vector<SpeedCheck> checks = check_speeds({});
   ASSERT_EQ(checks.size(), 1u);
