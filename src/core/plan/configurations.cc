@@ -56,13 +56,12 @@ std::vector<RankedConfiguration> rank_configurations(const Group& group, const P
   for (const std::size_t position : by_preference(speeds)) add(position, true);
   for (std::size_t position = 0; position < listed.size(); ++position)
     if (!listed[position]) add(position, false);
-  std::stable_partition(ranked.begin(), ranked.end(),
-                        [](const RankedConfiguration& one) { return one.usable; });
+  const auto is_usable = [](const RankedConfiguration& one) { return one.usable; };
+  // Its user wants to run it there; nobody waits for ever because of what was measured once.
+  if (std::none_of(ranked.begin(), ranked.end(), is_usable))
+    for (RankedConfiguration& one : ranked) one.usable = one.possible;
+  std::stable_partition(ranked.begin(), ranked.end(), is_usable);
   return ranked;
-}
-
-std::string configuration_name(const Configuration& configuration) {
-  return fmt::format("{} × {}", configuration.count, configuration.type);
 }
 
 std::string text_of(const RankedConfiguration& ranked) {

@@ -27,7 +27,8 @@ struct RankedConfiguration {
   std::optional<SpeedEstimate> speed;  // of an iteration or of a whole run
   SpeedBasis basis = SpeedBasis::kListed;
   bool possible = true;  // some node has such devices
-  // It is taken when it is free: it is possible, and was not measured to need more memory.
+  // It is taken when it is free: it is possible, and was not measured to need more memory, unless
+  // all that are possible were.
   bool usable = true;
   bool operator==(const RankedConfiguration&) const = default;
 };
@@ -38,8 +39,6 @@ struct RankedConfiguration {
 std::vector<RankedConfiguration> rank_configurations(const Group& group, const Profile* profile,
                                                      std::span<const Node> nodes);
 
-// "4 × A100".
-std::string configuration_name(const Configuration& configuration);
 // Why it has its place: "2.96s an iteration (measured)", "not measured".
 std::string text_of(const RankedConfiguration& ranked);
 

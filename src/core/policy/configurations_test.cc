@@ -115,6 +115,14 @@ TEST(configurations, what_was_measured_not_to_fit_is_not_taken) {
   EXPECT_EQ(node_of(world, job), "");
 }
 
+TEST(configurations, nobody_waits_for_ever_because_nothing_fits) {
+  World world = mixed();
+  measured(world, "v100", 8, 0);
+  const JobId job = world.submit(flexible({{"V100", 8}, {"H100", 8}}, kBert));
+  world.pass();
+  EXPECT_EQ(node_of(world, job), "old");
+}
+
 TEST(configurations, what_no_node_has_is_passed_over) {
   World world = mixed();
   const JobId job = world.submit(flexible({{"H100", 8}, {"V100", 8}}));

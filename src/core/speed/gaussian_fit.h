@@ -19,7 +19,6 @@ class GaussianFit {
   // `covariance` is symmetric, by rows, and has the noise of measurements on its diagonal.
   GaussianFit(std::vector<double> covariance, std::span<const double> values);
 
-  std::size_t size() const { return size_; }
   // The value at a point with these covariances to the others and this variance of its own.
   Guess at(std::span<const double> covariances, double variance) const;
   // What the other points say of each point: nobody is his own witness.

@@ -39,7 +39,6 @@ class SpeedEstimator {
 
   SpeedEstimator(const SpeedTable& table, std::string model);
 
-  const std::string& model() const { return model_; }
   // What was measured, else the estimate; nothing when this model or this type of device was never
   // measured. `memory` is that of a device; zero: not known.
   std::optional<SpeedEstimate> estimate(const SpeedCell& cell, MiB memory = {}) const;

@@ -32,10 +32,6 @@ void SpeedTable::erase(const SpeedCell& cell) {
   if (!used) types_.erase(type);
 }
 
-void SpeedTable::merge(const SpeedTable& other) {
-  for (const auto& [cell, speed] : other.entries_) set(cell, speed);
-}
-
 std::string SpeedTable::spelling_of(const std::string& type) const {
   for (const std::string& one : types_)
     if (equal_but_for_case(one, type)) return one;

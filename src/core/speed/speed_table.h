@@ -47,8 +47,6 @@ class SpeedTable {
   void set(SpeedCell cell, Speed speed);
   // Forgets a cell.
   void erase(const SpeedCell& cell);
-  // Takes over all of `other`.
-  void merge(const SpeedTable& other);
 
   // What was measured of the cell; null: nothing. The type may be written as type_for() takes it.
   const Speed* find(const SpeedCell& cell) const;

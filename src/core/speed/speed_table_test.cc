@@ -59,16 +59,12 @@ TEST(SpeedTable, what_is_forgotten_takes_its_type_along) {
   EXPECT_EQ(table, SpeedTable());
 }
 
-TEST(SpeedTable, merging_replaces_what_both_have) {
+TEST(SpeedTable, models_are_told_once_each) {
   SpeedTable table;
   table.set(bert_on("a100"), {3});
-  SpeedTable other;
-  other.set(bert_on("A100"), {2});
-  other.set({{"moe", 1, 1}, {"t4", 1, 1}}, {1});
-  table.merge(other);
+  table.set(bert_on("a100", 8), {2});
+  table.set({{"moe", 1, 1}, {"t4", 1, 1}}, {1});
   EXPECT_THAT(table.models(), ElementsAre("bert", "moe"));
-  EXPECT_EQ(table.size(), 2u);
-  EXPECT_EQ(table.find(bert_on("a100"))->seconds, 2);
 }
 
 }  // namespace
