@@ -5,7 +5,7 @@ foreach(name bare_spawn sqlite_rows latency)
 endforeach()
 target_link_libraries(sqlite_rows PRIVATE ${TUTTI_SQLITE} Threads::Threads ${CMAKE_DL_LIBS} m)
 
-foreach(pair decide_bench:core keeper_launch:exec)
+foreach(pair decide_bench:core elastic_bench:core keeper_launch:exec)
   string(REPLACE ":" ";" parts ${pair})
   list(GET parts 0 name)
   list(GET parts 1 component)

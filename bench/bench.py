@@ -257,6 +257,19 @@ def decision(_quick):
         ", ".join(f"{ms:.1f}" for ms in took) + " ms", "≤ 10 ms", max(took) <= 10)
 
 
+def elastic(_quick):
+    """Who runs in which shape, on a small and on a large cluster: see bench/elastic_bench.cc."""
+    out = subprocess.run([str(BUILD / "elastic_bench")], check=True, capture_output=True,
+                         text=True).stdout
+    took = {int(devices): float(ms)
+            for devices, ms in re.findall(r"(\d+) devices, \d+ jobs: ([\d.]+) ms", out)}
+    small, large = min(took), max(took)
+    row(f"the elastic policy decides on {small} devices and 8 jobs, median",
+        f"{took[small]:.2f} ms", "≤ 2 ms", took[small] <= 2)
+    row(f"the same on {large:,} devices and 300 jobs", f"{took[large]:.1f} ms", "≤ 50 ms",
+        took[large] <= 50)
+
+
 def restart(quick):
     """Starting again with a long history."""
     half = 5000 if quick else 50000
@@ -309,7 +322,7 @@ def idle(_quick):
 
 
 STAGES = {"throughput": throughput, "acceptance": acceptance, "latency": latency,
-          "million": million, "decision": decision, "restart": restart, "idle": idle,
+          "million": million, "decision": decision, "elastic": elastic, "restart": restart, "idle": idle,
           **gpus.stages(Home, row), **elsewhere.stages(Home, row), **gangs.stages(Home, row),
           **simulate.stages(row)}
 

@@ -69,5 +69,8 @@ void list_profiles(const CallPtr& call);
 void get_profile(const CallPtr& call);
 void forget_profile(const CallPtr& call);
 void import_profiles(const CallPtr& call);
+void get_speeds(const CallPtr& call);
+void import_speeds(const CallPtr& call);
+void forget_speeds(const CallPtr& call);
 
 }  // namespace tutti

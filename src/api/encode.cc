@@ -3,6 +3,7 @@
 #include <boost/json.hpp>
 
 #include "core/plan/reason.h"
+#include "core/spec/model_run.h"
 #include "wire/text_json.h"
 
 namespace tutti {
@@ -55,6 +56,7 @@ void put_request(const Request& request, json::object& out) {
   out["memory_mib"] = request.memory.value;
   out["gpus"] = request.devices.count;
   out["gpu_type"] = text_or_null(request.devices.type);
+  out["configurations"] = text_or_null(format_configurations(request.configurations));
 }
 
 json::value count_or_null(std::uint64_t count) {
@@ -266,6 +268,13 @@ json::object explanation_to_json(const Explanation& explanation, const TaskSet& 
   out["expected_start"] = json::object{{"p50", time_to_json(explanation.expected_start_p50)},
                                        {"p90", time_to_json(explanation.expected_start_p90)},
                                        {"basis", text_to_json(explanation.basis)}};
+  json::array configurations;
+  for (const ConfigurationNote& note : explanation.configurations)
+    configurations.push_back(
+        json::object{{"gpus", text_to_json(format_configurations({note.configuration}))},
+                     {"text", text_to_json(note.text)},
+                     {"taken", note.taken}});
+  out["configurations"] = std::move(configurations);
   return out;
 }
 

@@ -109,10 +109,38 @@ Result<void> read_durations(const json::object& object, Profile::Content& conten
   return {};
 }
 
+json::object device_time_to_json(const DeviceTime& time) {
+  return {{"type", text_to_json(time.type)},
+          {"gpus", time.count},
+          {"samples", time.samples},
+          {"seconds_mean", seconds_to_json(time.mean)}};
+}
+
+Result<DeviceTime> device_time_from_json(const json::value& value) {
+  constexpr std::array<std::string_view, 4> kKeys = {"type", "gpus", "samples", "seconds_mean"};
+  const auto object = object_from_json(value, "a time of a profile", kKeys);
+  if (!object) return object.error();
+  DeviceTime time;
+  const auto* type = (*object)->if_contains("type");
+  auto name = type != nullptr ? word_from_json(*type, "type") : invalid_input("type is missing");
+  if (!name) return name.error();
+  time.type = std::move(*name);
+  const auto count = number_at(**object, "gpus", 4096);
+  if (!count) return count.error();
+  time.count = static_cast<std::uint32_t>(*count);
+  const auto samples = number_at(**object, "samples", kMostSamples);
+  if (!samples) return samples.error();
+  time.samples = static_cast<std::uint32_t>(*samples);
+  const auto mean = part_at(**object, "seconds_mean", 1e9);
+  if (!mean) return mean.error();
+  time.mean = Duration(std::llround(*mean * 1e6));
+  return time;
+}
+
 Result<std::pair<std::string, Profile>> profile_from_json(const json::value& value) {
-  constexpr std::array<std::string_view, 8> kKeys = {"kind",        "samples",        "seconds_p50",
-                                                     "seconds_p90", "seconds_mean",   "gpus",
-                                                     "durations",   "peak_memory_mib"};
+  constexpr std::array<std::string_view, 9> kKeys = {
+      "kind", "samples",   "seconds_p50",     "seconds_p90", "seconds_mean",
+      "gpus", "durations", "peak_memory_mib", "times"};
   const auto object = object_from_json(value, "a profile", kKeys);
   if (!object) return object.error();
   const auto* given = (*object)->if_contains("kind");
@@ -134,6 +162,15 @@ Result<std::pair<std::string, Profile>> profile_from_json(const json::value& val
     if (!device) return device.error();
     content.devices.push_back(std::move(*device));
   }
+  if ((*object)->contains("times")) {
+    const auto times = list_at(**object, "times", Profile::kMostTimes);
+    if (!times) return times.error();
+    for (const json::value& one : **times) {
+      auto time = device_time_from_json(one);
+      if (!time) return time.error();
+      content.times.push_back(std::move(*time));
+    }
+  }
   return std::pair(std::move(*kind), Profile::of(content));
 }
 
@@ -143,6 +180,8 @@ json::object profile_to_json(const std::string& kind, const Profile& profile) {
   const Profile::Content content = profile.content();
   json::array gpus;
   for (const DeviceProfile& device : content.devices) gpus.push_back(device_to_json(device));
+  json::array times;
+  for (const DeviceTime& time : content.times) times.push_back(device_time_to_json(time));
   json::array durations;
   for (std::size_t i = 0; i < content.buckets.size(); ++i) {
     if (content.buckets[i] != 0) durations.push_back(json::array{i, content.buckets[i]});
@@ -154,7 +193,8 @@ json::object profile_to_json(const std::string& kind, const Profile& profile) {
           {"seconds_mean", seconds_to_json(content.recent_mean)},
           {"peak_memory_mib", content.peak_memory.value},
           {"gpus", std::move(gpus)},
-          {"durations", std::move(durations)}};
+          {"durations", std::move(durations)},
+          {"times", std::move(times)}};
 }
 
 Result<std::vector<std::pair<std::string, std::optional<Profile>>>> profiles_from_json(

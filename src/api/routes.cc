@@ -18,7 +18,7 @@ struct Entry {
   std::uint64_t body_limit;
 };
 
-constexpr std::array<Entry, 29> kEntries = {{
+constexpr std::array<Entry, 32> kEntries = {{
     {{"GET", "/v1/status", "getStatus"}, get_status, 0},
     {{"POST", "/v1/jobs", "submitJobs"}, submit_jobs, 256 * kMiB},
     {{"GET", "/v1/jobs", "listJobs"}, list_jobs, 0},
@@ -47,6 +47,9 @@ constexpr std::array<Entry, 29> kEntries = {{
     {{"POST", "/v1/profiles", "importProfiles"}, import_profiles, 16 * kMiB},
     {{"GET", "/v1/profiles/{kind}", "getProfile"}, get_profile, 0},
     {{"DELETE", "/v1/profiles/{kind}", "forgetProfile"}, forget_profile, kMiB},
+    {{"GET", "/v1/speeds", "getSpeeds"}, get_speeds, 0},
+    {{"POST", "/v1/speeds", "importSpeeds"}, import_speeds, 16 * kMiB},
+    {{"DELETE", "/v1/speeds/{model}", "forgetSpeeds"}, forget_speeds, kMiB},
     {{"POST", "/v1/daemon/stop", "stopDaemon"}, stop_daemon, kMiB},
 }};
 

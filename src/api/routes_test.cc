@@ -76,6 +76,22 @@ TEST_F(RoutesTest, several_jobs_are_one_submission) {
   EXPECT_EQ(response.body, "{\"id\":100,\"ids\":[100,101]}\n");
 }
 
+TEST_F(RoutesTest, speeds_are_read_added_and_forgotten) {
+  const SpeedCell cell{{"bert", 1'300'000'000, 128}, {"a100", 1, 4}};
+  world.front.known_speeds.set(cell, {2.5});
+  EXPECT_EQ(ask("GET", "/v1/speeds").body,
+            "{\"optimal\":{\"bert_1.3B_128\":{\"1_a100_1_n_4_d\":2.5}}}\n");
+  EXPECT_EQ(
+      ask("POST", "/v1/speeds", R"({"optimal":{"bert_1.3B_128":{"1_a100_1_n_4_d":-1}}})").body,
+      "{\"imported\":1}\n");
+  EXPECT_THAT(world.front.set_cells, ElementsAre(SpeedChange{cell, Speed{0}}));
+  EXPECT_EQ(ask("DELETE", "/v1/speeds/bert").body, "{\"forgotten\":1}\n");
+  EXPECT_THAT(world.front.set_cells, ElementsAre(SpeedChange{cell, std::nullopt}));
+  EXPECT_THAT(error_of("DELETE", "/v1/speeds/gpt", ""), HasSubstr("404 no speed of model"));
+  EXPECT_THAT(error_of("POST", "/v1/speeds", R"({"optimal":{"bert":{}}})"),
+              HasSubstr("400 'bert' is not MODEL_SIZE_BATCH"));
+}
+
 TEST_F(RoutesTest, a_machine_is_added_with_what_was_said_of_it) {
   const auto response =
       ask("POST", "/v1/nodes",

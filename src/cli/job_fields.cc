@@ -28,6 +28,7 @@ constexpr TextField kTextFields[] = {
     {"array", "array"},     {"output", "output"},
     {"error", "error"},     {"gpu-util", "gpu_util"},
     {"share", "share"},     {"gpu-policy", "gpu_policy"},
+    {"model", "model"},     {"configurations", "configurations"},
 };
 
 Result<void> apply_numbers(const Arguments& arguments, json::object& job) {
@@ -96,6 +97,9 @@ Result<void> apply_job_options(const Arguments& arguments, json::object& job) {
     if (!arguments.has(field.option)) continue;
     job[field.field] = text_to_json(arguments.value(field.option));
   }
+  // What a file says of the one is not meant any more when the other is asked for here.
+  if (arguments.has("configurations") && !arguments.has("gpus")) job.erase("gpus");
+  if (arguments.has("gpus") && !arguments.has("configurations")) job.erase("configurations");
   if (arguments.has("exclusive")) job["share"] = "never";
   if (auto applied = apply_numbers(arguments, job); !applied) return applied;
   if (arguments.has("after")) job["after"] = dependencies_of(arguments);

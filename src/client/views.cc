@@ -54,6 +54,7 @@ JobView job_view(const json::value& value) {
   job.cpus = real_at(value, "cpus");
   job.memory_mib = number_at(value, "memory_mib");
   job.gpus = number_at(value, "gpus");
+  job.configurations = text_at(value, "configurations");
   job.gpu_type = text_at(value, "gpu_type");
   job.time_limit_s = real_at(value, "time_limit_s");
   job.submitted_at = time_at(value, "submitted_at");
@@ -175,6 +176,11 @@ ExplanationView explanation_view(const json::value& value) {
     explanation.p50 = time_at(*start, "p50");
     explanation.p90 = time_at(*start, "p90");
     explanation.basis = text_at(*start, "basis");
+  }
+  if (const auto* configurations = array_at(value, "configurations")) {
+    for (const auto& one : *configurations)
+      explanation.configurations.push_back(
+          {text_at(one, "gpus"), text_at(one, "text"), truth_at(one, "taken")});
   }
   return explanation;
 }

@@ -43,6 +43,7 @@ struct JobView {
   double cpus = 0;
   std::int64_t memory_mib = 0;
   std::int64_t gpus = 0;
+  std::string configurations;  // "4xA100,8xV100"; empty: it has none
   std::string gpu_type;
   double time_limit_s = 0;
   TimePoint submitted_at;
@@ -152,6 +153,12 @@ struct ExplanationView {
   TimePoint p50;
   TimePoint p90;
   std::string basis;
+  struct Configuration {
+    std::string gpus;  // "4xA100"
+    std::string text;
+    bool taken = false;
+  };
+  std::vector<Configuration> configurations;  // the best first
 };
 
 struct StatusView {

@@ -142,6 +142,23 @@ void Controller::set_profiles(std::vector<std::pair<std::string, std::optional<P
       std::move(reply));
 }
 
+void Controller::speeds(Reply<SpeedTable> reply) {
+  post([this, reply = std::move(reply)] { reply(ledger_.speeds()); });
+}
+
+void Controller::set_speeds(std::vector<SpeedChange> changes, Reply<Changed> reply) {
+  command<Changed>(
+      [this, changes = std::move(changes)]() mutable -> Result<Changed> {
+        const std::uint64_t cells = changes.size();
+        // The store tells cells apart by the very letters.
+        for (SpeedChange& change : changes)
+          change.cell.shape.type = ledger_.speeds().spelling_of(change.cell.shape.type);
+        if (cells > 0) record(SpeedsChanged{std::move(changes)});
+        return Changed{cells, {}};
+      },
+      std::move(reply));
+}
+
 // ---- submit
 // --------------------------------------------------------------------------------------
 

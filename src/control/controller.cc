@@ -53,6 +53,7 @@ Result<void> Controller::reload() {
   ledger_.restore_next_lane(recovered->next_lane);
   for (const Node& node : recovered->nodes) ledger_.restore_node(node);
   for (const auto& [kind, profile] : recovered->profiles) ledger_.restore_profile(kind, profile);
+  ledger_.restore_speeds(std::move(recovered->speeds));
   for (const UsageRecord& record : recovered->usage) ledger_.restore_usage(record);
   for (const Recovered::UnfinishedJob& job : recovered->jobs)
     ledger_.restore_job(job.row, job.facts, job.tasks);

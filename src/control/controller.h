@@ -55,6 +55,8 @@ class Controller : public Front, public ReportSink {
   void remove_node(std::string name, bool force, Reply<Node> reply) override;
   void device_holders(Reply<DeviceHolders> reply) override;
   void profiles(Reply<Profiles> reply) override;
+  void speeds(Reply<SpeedTable> reply) override;
+  void set_speeds(std::vector<SpeedChange> changes, Reply<Changed> reply) override;
   void set_profiles(std::vector<std::pair<std::string, std::optional<Profile>>> profiles,
                     Reply<Changed> reply) override;
 

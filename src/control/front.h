@@ -9,11 +9,13 @@
 
 #include "base/result.h"
 #include "control/store.h"
+#include "core/lifecycle/event.h"
 #include "core/model/ids.h"
 #include "core/model/job_spec.h"
 #include "core/model/node.h"
 #include "core/model/profile.h"
 #include "core/plan/reason.h"
+#include "core/speed/speed_table.h"
 
 namespace tutti {
 
@@ -108,6 +110,9 @@ class Front {
   // Replaces what is known of kinds; nothing: forgets it. kNotFound for a kind that nobody knows.
   virtual void set_profiles(std::vector<std::pair<std::string, std::optional<Profile>>> profiles,
                             Reply<Changed> reply) = 0;
+  // The table of speeds.
+  virtual void speeds(Reply<SpeedTable> reply) = 0;
+  virtual void set_speeds(std::vector<SpeedChange> changes, Reply<Changed> reply) = 0;
 };
 
 // Port: told what a round changed, after it is on disk. Called on the controller's thread; must not

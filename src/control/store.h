@@ -15,6 +15,7 @@
 #include "core/model/record.h"
 #include "core/model/task_state.h"
 #include "core/model/usage.h"
+#include "core/speed/speed_table.h"
 
 namespace tutti {
 
@@ -44,6 +45,7 @@ struct Recovered {
   std::vector<UnfinishedJob> jobs;  // by id
   std::vector<Node> nodes;
   std::vector<std::pair<std::string, Profile>> profiles;
+  SpeedTable speeds;
   std::vector<UsageRecord> usage;
 };
 

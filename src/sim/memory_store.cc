@@ -43,6 +43,13 @@ void MemoryStore::keep(const Event& event) {
   } else if (const auto* state = std::get_if<NodeStateChanged>(&event.body)) {
     nodes_.at(state->node).state = state->state;
     nodes_.at(state->node).state_reason = state->reason;
+  } else if (const auto* speeds = std::get_if<SpeedsChanged>(&event.body)) {
+    for (const SpeedChange& change : speeds->changes) {
+      if (change.speed)
+        speeds_.set(change.cell, *change.speed);
+      else
+        speeds_.erase(change.cell);
+    }
   }
 }
 
@@ -56,6 +63,7 @@ Result<Recovered> MemoryStore::recover() {
   }
   for (const auto& [id, node] : nodes_) recovered.nodes.push_back(node);
   recovered.profiles.assign(profiles_.begin(), profiles_.end());
+  recovered.speeds = speeds_;
   for (const auto& [account, record] : usage_) recovered.usage.push_back(record);
   return recovered;
 }

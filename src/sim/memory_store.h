@@ -46,6 +46,7 @@ class MemoryStore : public Store {
   std::map<TaskId, TaskRow> tasks_;
   std::map<NodeId, Node> nodes_;
   std::map<std::string, Profile> profiles_;
+  SpeedTable speeds_;
   std::map<Account, UsageRecord> usage_;
   std::uint64_t next_job_ = 1;
   std::uint64_t next_lane_ = 1;

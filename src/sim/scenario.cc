@@ -12,9 +12,9 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-constexpr std::array<std::string_view, 13> kVerbs = {
+constexpr std::array<std::string_view, 14> kVerbs = {
     "submit", "cancel",    "retry",     "kill-executor",      "cut-off", "reconnect", "drain",
-    "resume", "disk-full", "disk-free", "restart-controller", "node",    "down"};
+    "resume", "disk-full", "disk-free", "restart-controller", "node",    "down",      "speed"};
 constexpr std::array<std::string_view, 7> kStates = {"succeeded", "failed",  "cancelled", "skipped",
                                                      "queued",    "running", "starting"};
 constexpr Duration kForever = seconds(100LL * 365 * 86400);
@@ -65,7 +65,7 @@ Result<ScenarioAction> parse_action(const Words& words, std::size_t first) {
                          did_you_mean(action.verb, kVerbs));
   const bool named = action.verb == "submit" || action.verb == "cancel" || action.verb == "retry" ||
                      action.verb == "drain" || action.verb == "resume" || action.verb == "node" ||
-                     action.verb == "down";
+                     action.verb == "down" || action.verb == "speed";
   std::size_t next = first + 1;
   if (named) {
     if (next >= words.size()) return invalid_input(action.verb + " needs a name");
@@ -174,6 +174,11 @@ Result<void> parse_about_one(const Words& words, Expectation& expect) {
     if (!count) return count.error();
     expect.kind = Expectation::Kind::kAttempts;
     expect.count = *count;
+    return {};
+  }
+  if (what == "runs" && words.size() == 5 && words[3] == "on") {
+    expect.kind = Expectation::Kind::kNode;
+    expect.word = words[4];
     return {};
   }
   if (what == "refused" && words.size() == 3) {

@@ -37,6 +37,7 @@ struct Expectation {
     kState,        // NAME STATE, all STATE
     kRefused,      // NAME refused
     kAttempts,     // NAME attempts N
+    kNode,         // NAME runs on NODE
     kReason,       // reason of NAME at T is CODE
     kRunning,      // running [NAME] at T <= N (also >= and =)
     kOrder,        // order A B C: by first start

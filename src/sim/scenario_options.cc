@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <map>
 
+#include "core/spec/field.h"
+#include "core/spec/model_run.h"
 #include "core/spec/quantity.h"
+#include "core/speed/speed_text.h"
 #include "sim/sim_command.h"
 
 namespace tutti {
@@ -106,6 +109,7 @@ Result<void> put_rest(JobSpec& spec, const ScenarioOption& option, const JobName
   if (key == "priority") return put(spec.priority, parse_priority(value));
   if (key == "retries") return put(spec.retry.max, parse_count(key, value, 0, 1000));
   if (key == "backoff") return put(spec.retry.backoff, parse_duration(value));
+  if (key == "configurations" || key == "model") return set_field(spec, key, value);
   if (key == "array") return put_array(spec, value);
   if (key == "parallel") return put(spec.tasks.max_parallel, parse_count(key, value, 1, 1'000'000));
   if (key == "after") return put_after(spec, value, job_named);
@@ -164,6 +168,26 @@ Result<Node> node_of(const ScenarioAction& action) {
   for (std::uint32_t i = 0; i < gpus.count; ++i)
     node.devices.push_back({.id = DeviceId(i), .type = gpus.type, .memory = gpu_memory});
   return node;
+}
+
+Result<SpeedChange> speed_of(const ScenarioAction& action) {
+  const auto run = parse_model_run(action.name);
+  if (!run) return run.error();
+  SpeedChange change{{*run, {}}, Speed()};
+  for (const auto& [key, value] : action.options) {
+    if (key == "on") {
+      const auto shape = parse_column_name(value);
+      if (!shape) return shape.error();
+      change.cell.shape = *shape;
+    } else if (key == "takes") {
+      const auto takes = parse_duration(value);
+      if (!takes) return takes.error();
+      change.speed->seconds = static_cast<double>(takes->value) * 1e-6;
+    } else {
+      return invalid_input("speed takes on=NODES_TYPE_NODES_n_DEVICES_d and takes=TIME");
+    }
+  }
+  return change;
 }
 
 }  // namespace tutti

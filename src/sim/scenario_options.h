@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "core/lifecycle/event.h"
 #include "core/model/job_spec.h"
 #include "core/model/node.h"
 #include "sim/scenario.h"
@@ -18,5 +19,9 @@ Result<JobSpec> spec_of(const ScenarioAction& action,
 
 // The node of a node line.
 Result<Node> node_of(const ScenarioAction& action);
+
+// "speed MODEL_SIZE_BATCH on=CELL takes=TIME": what was measured; without a time, that it does not
+// fit.
+Result<SpeedChange> speed_of(const ScenarioAction& action);
 
 }  // namespace tutti

@@ -40,6 +40,7 @@ class Play {
   void check_time(const Expectation& expect, std::optional<TimePoint> time);
   void check_state(const Expectation& expect);
   void check_order(const Expectation& expect, const Timeline& timeline);
+  void check_node(const Expectation& expect);
   void check_running(const Expectation& expect, const Timeline& timeline);
   const std::vector<JobId>& jobs(const std::string& name) { return jobs_[name]; }
 
@@ -100,6 +101,12 @@ Result<void> Play::change_world(const ScenarioAction& action) {
     if (!node) return node.error();
     simulation_.add_node(std::move(*node));
     return {};
+  }
+  if (action.verb == "speed") {
+    Result<SpeedChange> speed = speed_of(action);
+    if (!speed) return speed.error();
+    const Result<Changed> changed = simulation_.set_speeds({std::move(*speed)});
+    return changed ? Result<void>() : Result<void>(changed.error());
   }
   if (action.verb == "drain") return set_state(Node::State::kDraining);
   if (action.verb == "down") return set_state(Node::State::kDown);
@@ -205,6 +212,21 @@ void Play::check_order(const Expectation& expect, const Timeline& timeline) {
   }
 }
 
+void Play::check_node(const Expectation& expect) {
+  std::string found;
+  for (const Event& event : simulation_.store().journal()) {
+    const auto* placed = std::get_if<AttemptPlaced>(&event.body);
+    if (placed == nullptr) continue;
+    const std::vector<JobId>& mine = jobs(expect.name);
+    if (std::find(mine.begin(), mine.end(), placed->attempt.task.job) == mine.end()) continue;
+    found = simulation_.ledger().find_node(placed->allocation.node)->name;
+    if (found != expect.word) break;
+  }
+  if (found != expect.word)
+    broken(expect.line,
+           fmt::format("{}: but it ran on {}", expect.text, found.empty() ? "none" : found));
+}
+
 void Play::check_running(const Expectation& expect, const Timeline& timeline) {
   const TimePoint at = VirtualClock::kStart + expect.from;
   const std::size_t running =
@@ -242,6 +264,8 @@ void Play::check(const Expectation& expect, const Timeline& timeline) {
       return;
     case Kind::kRunning:
       return check_running(expect, timeline);
+    case Kind::kNode:
+      return check_node(expect);
     case Kind::kOrder:
       return check_order(expect, timeline);
     case Kind::kReason:

@@ -45,6 +45,11 @@ Result<Changed> Simulation::retry(JobId job, std::vector<std::uint32_t> tasks) {
   });
 }
 
+Result<Changed> Simulation::set_speeds(std::vector<SpeedChange> changes) {
+  return ask<Changed>(
+      [&](Reply<Changed> reply) { controller_->set_speeds(std::move(changes), std::move(reply)); });
+}
+
 Result<Explanation> Simulation::explain(JobId job, std::uint32_t task) {
   return ask<Explanation>(
       [&](Reply<Explanation> reply) { controller_->explain(job, task, std::move(reply)); });

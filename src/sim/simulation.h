@@ -28,6 +28,7 @@ class Simulation {
   Result<Changed> cancel(JobId job, std::vector<std::uint32_t> tasks = {});
   Result<Changed> retry(JobId job, std::vector<std::uint32_t> tasks = {});
   Result<Explanation> explain(JobId job, std::uint32_t task = Front::kAnyTask);
+  Result<Changed> set_speeds(std::vector<SpeedChange> changes);
   Result<Node> set_node_state(const std::string& node, Node::State state, std::string reason = {});
   Result<Node> set_node_limit(const std::string& node, std::uint32_t max_jobs);
   void add_node(Node node);

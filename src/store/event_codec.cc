@@ -1,5 +1,7 @@
 #include "store/event_codec.h"
 
+#include <bit>
+#include <cmath>
 #include <utility>
 
 #include "store/fields.h"
@@ -40,6 +42,23 @@ void attempt_event_fields(auto& codec, auto& body) {
   }
 }
 
+// The bits of the seconds, so that they come back as they were.
+void optional_speed(FieldWriter& writer, const std::optional<Speed>& speed) {
+  writer.flag(speed.has_value());
+  if (speed) writer.number(std::bit_cast<std::uint64_t>(speed->seconds));
+}
+
+void optional_speed(FieldReader& reader, std::optional<Speed>& speed) {
+  bool known = false;
+  std::uint64_t bits = 0;
+  reader.flag(known);
+  if (!known) return;
+  reader.number(bits);
+  speed = Speed{std::bit_cast<double>(bits)};
+  // No number of seconds is negative, endless or none at all; and zero has one encoding.
+  if (!std::isfinite(speed->seconds) || std::signbit(speed->seconds)) reader.fail();
+}
+
 void profile_changed_fields(FieldWriter& writer, const ProfileChanged& body) {
   writer.text(body.kind);
   writer.flag(body.profile.has_value());
@@ -51,6 +70,13 @@ void profile_changed_fields(FieldReader& reader, ProfileChanged& body) {
   reader.text(body.kind);
   reader.flag(known);
   if (known) read_profile(reader, body.profile.emplace());
+}
+
+void speeds_changed_fields(auto& codec, auto& body) {
+  codec.list(body.changes, [&](auto& change) {
+    cell_fields(codec, change.cell);
+    optional_speed(codec, change.speed);
+  });
 }
 
 void event_fields(auto& codec, auto& body) {
@@ -67,6 +93,8 @@ void event_fields(auto& codec, auto& body) {
     codec.text(body.reason);
   } else if constexpr (is<ProfileChanged, Body>) {
     profile_changed_fields(codec, body);
+  } else if constexpr (is<SpeedsChanged, Body>) {
+    speeds_changed_fields(codec, body);
   } else {
     attempt_event_fields(codec, body);
   }

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "store/random_records.h"
 
 namespace tutti {
@@ -74,12 +76,34 @@ TEST(EventCodec, jobs_of_the_third_version_have_neither_ports_nor_ranks_nor_limi
   std::string buffer;
   EncodedEvent encoded = encode({TimePoint(1), JobSubmitted{}}, buffer);
   buffer[0] = 3;
-  buffer.resize(buffer.size() - 2);  // two empty lists
-  buffer.erase(kPortsOfRequest, 1);
+  buffer.resize(buffer.size() - 5);  // two empty lists and a model
+  buffer.erase(kPortsOfRequest, 2);  // and the list of configurations behind them
   encoded.body = buffer;
   const auto decoded = decode(encoded);
   ASSERT_TRUE(decoded) << decoded.error().message;
   EXPECT_EQ(decoded->body, EventBody(JobSubmitted{}));
+}
+
+TEST(EventCodec, jobs_of_the_fourth_version_have_neither_configurations_nor_a_model) {
+  constexpr std::size_t kConfigurationsOfRequest = 23;
+  std::string buffer;
+  EncodedEvent encoded = encode({TimePoint(1), JobSubmitted{}}, buffer);
+  buffer[0] = 4;
+  buffer.resize(buffer.size() - 3);
+  buffer.erase(kConfigurationsOfRequest, 1);
+  encoded.body = buffer;
+  const auto decoded = decode(encoded);
+  ASSERT_TRUE(decoded) << decoded.error().message;
+  EXPECT_EQ(decoded->body, EventBody(JobSubmitted{}));
+}
+
+TEST(EventCodec, seconds_that_are_no_number_are_corrupt) {
+  const SpeedCell cell{{"bert", 1, 1}, {"a100", 1, 1}};
+  for (const double seconds : {-1.0, -0.0, std::numeric_limits<double>::infinity(),
+                               std::numeric_limits<double>::quiet_NaN()}) {
+    std::string buffer;
+    EXPECT_FALSE(decode(encode({TimePoint(1), SpeedsChanged{{{cell, Speed{seconds}}}}}, buffer)));
+  }
 }
 
 TEST(EventCodec, an_event_of_a_newer_version_asks_for_an_upgrade) {
@@ -93,7 +117,7 @@ TEST(EventCodec, an_event_of_a_newer_version_asks_for_an_upgrade) {
 }
 
 TEST(EventCodec, an_unknown_kind_is_corrupt) {
-  for (const std::int64_t kind : {std::int64_t{-1}, std::int64_t{11}, std::int64_t{1} << 40}) {
+  for (const std::int64_t kind : {std::int64_t{-1}, std::int64_t{12}, std::int64_t{1} << 40}) {
     const auto decoded = decode({0, kind, "\x01"});
     ASSERT_FALSE(decoded);
     EXPECT_EQ(decoded.error().code, ErrorCode::kCorrupt);

@@ -49,6 +49,11 @@ void rare_fields(auto& codec, auto& request) {
   }
   codec.list(request.labels, [&](auto& label) { codec.text(label); });
   if (codec.since(4)) codec.number(request.ports);
+  if (!codec.since(5)) return;
+  codec.list(request.configurations, [&](auto& one) {
+    codec.text(one.type);
+    codec.number(one.count);
+  });
 }
 
 void fields(auto& codec, auto& request) requires
@@ -58,6 +63,19 @@ void fields(auto& codec, auto& request) requires
   codec.flag(request.limit_cpus);
   codec.flag(request.limit_memory);
   rare_fields(codec, request);
+}
+
+void model_fields(auto& codec, auto& run) {
+  codec.text(run.name);
+  codec.number(run.parameters);
+  codec.number(run.batch);
+}
+
+void cell_fields(auto& codec, auto& cell) {
+  model_fields(codec, cell.run);
+  codec.text(cell.shape.type);
+  codec.number(cell.shape.nodes);
+  codec.number(cell.shape.per_node);
 }
 
 void rank_fields(auto& codec, auto& ranks) {
@@ -99,6 +117,7 @@ void fields(auto& codec,
   if (!codec.since(4)) return;
   codec.list(facts.ranks, [&](auto& ranks) { rank_fields(codec, ranks); });
   node_limit_fields(codec, facts.node_limits);
+  if (codec.since(5)) model_fields(codec, facts.model);
 }
 
 void device_list_fields(auto& codec, auto& devices) {
@@ -195,6 +214,13 @@ void profile_fields(auto& codec, auto& content, auto& buckets) {
     codec.number(device.share);
     codec.number(device.floor);
     codec.flag(device.preallocates);
+  });
+  if (!codec.since(5)) return;
+  codec.list(content.times, [&](auto& time) {
+    codec.text(time.type);
+    codec.number(time.count);
+    codec.number(time.samples);
+    codec.number(time.mean);
   });
 }
 

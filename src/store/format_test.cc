@@ -45,6 +45,8 @@ JobSpec sample_spec() {
   spec.request.devices = {
       2, "A100-80G", MiB(20480), MilliGpu(500), Sharing::kNever, Packing::kSpread};
   spec.request.labels = {"fast"};
+  spec.request.configurations = {{"A100-80G", 2}, {"V100", 8}};
+  spec.model = {"bert", 1300000000, 256};
   spec.request.limit_memory = true;
   spec.node_limits = {{"box", 2}};
   spec.priority = -5;
@@ -112,6 +114,7 @@ Profile sample_profile() {
   profile.add(seconds(3), MiB(100));
   profile.add_device("A100-80G", MiB(9000), MilliGpu(410), true);
   profile.raise_device("A100-80G", MiB(9500));
+  profile.add_time("A100-80G", 2, seconds(3));
   return profile;
 }
 
@@ -138,6 +141,8 @@ std::vector<Event> sample_events() {
       {at, NodeStateChanged{NodeId(1), Node::State::kDown, "gone"}},
       {at, AttemptMeasured{attempt, DeviceId(3), MiB(12000)}},
       {at, ProfileChanged{"train", sample_profile()}},
+      {at, SpeedsChanged{{{{{"bert", 1300000000, 256}, {"a100", 1, 4}}, Speed{5.5}},
+                          {{{"moe", 690000000, 512}, {"v100", 2, 8}}, std::nullopt}}}},
   };
 }
 

@@ -145,6 +145,7 @@ Result<JobSpec> find_spec(Connection& connection, JobId job) {
   spec.tasks = facts.tasks;
   spec.request = std::move(facts.request);
   spec.node_limits = std::move(facts.node_limits);
+  spec.model = std::move(facts.model);
   spec.priority = facts.priority;
   spec.time_limit = facts.time_limit;
   spec.retry = facts.retry;

@@ -88,6 +88,7 @@ class RandomRecords {
     made.limit_cpus = coin();
     made.limit_memory = coin();
     made.ports = narrow() % 3;
+    if (coin()) made.configurations = several([this] { return Configuration{bytes(), narrow()}; });
     return made;
   }
   Command command() { return {texts(), bytes(), bytes()}; }
@@ -137,6 +138,7 @@ class RandomRecords {
     made.remote_env = texts();
     made.results = {bytes(), texts()};
     if (coin()) made.gang = gang();
+    if (coin()) made.model = {bytes(), wide(), wide()};
     if (coin()) made.container = container();
     return made;
   }
@@ -226,7 +228,14 @@ class RandomRecords {
     for (auto n = below(20); n > 0; --n)
       made.add_device(coin() ? "A100-80G" : "T4-16G", MiB(narrow()), MilliGpu(500), coin());
     if (coin()) made.raise_device("T4-16G", MiB(narrow()));
+    for (auto n = below(5); n > 0; --n)
+      made.add_time(coin() ? "A100-80G" : "T4-16G", narrow() % 8, Duration(narrow()));
     return made;
+  }
+  SpeedChange speed_change() {
+    return {{{coin() ? "bert" : "moe", 1 + wide() % 1'000'000, 1 + wide() % 4},
+             {coin() ? "a100" : "V100", 1 + narrow() % 3, 1 + narrow() % 3}},
+            coin() ? std::optional(Speed{static_cast<double>(narrow()) / 7}) : std::nullopt};
   }
   AttemptId attempt() { return {{JobId(wide()), narrow()}, narrow()}; }
   EventBody body(std::size_t kind) {
@@ -255,6 +264,8 @@ class RandomRecords {
         return AttemptMeasured{attempt(), DeviceId(narrow()), MiB(whole())};
       case 9:
         return ProfileChanged{bytes(), coin() ? std::optional(profile()) : std::nullopt};
+      case 10:
+        return SpeedsChanged{several([this] { return speed_change(); })};
       default:
         return NodeStateChanged{NodeId(narrow()), choice(Node::State::kDown), bytes()};
     }

@@ -147,6 +147,7 @@ void rare_fact_fields(auto& codec, auto& facts) {
   if (!codec.since(4)) return;
   codec.list(facts.ranks, [&](auto& ranks) { rank_fields(codec, ranks); });
   node_limit_fields(codec, facts.node_limits);
+  if (codec.since(5)) model_fields(codec, facts.model);
 }
 
 }  // namespace

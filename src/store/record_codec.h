@@ -17,7 +17,7 @@ namespace tutti {
 // The decoders answer whether the bytes were exactly what an encoder of this version writes.
 
 // Version of every blob's encoding: its first byte.
-inline constexpr std::uint8_t kRecordVersion = 4;
+inline constexpr std::uint8_t kRecordVersion = 5;
 
 // All of a task's row but its id and state.
 void encode_task(const TaskRow& row, std::string& out);
@@ -27,7 +27,7 @@ void encode_counts(const TaskCounts& counts, std::string& out);
 bool decode_counts(std::string_view bytes, TaskCounts& counts);
 
 // What few jobs have: devices, labels and ports of the request, the ranks of a gang, limits for
-// nodes.
+// nodes, configurations and the model.
 void encode_rare_facts(const JobFacts& facts, std::string& out);
 bool decode_rare_facts(std::string_view bytes, JobFacts& facts);
 

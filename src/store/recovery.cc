@@ -89,6 +89,26 @@ Result<void> read_profiles(Connection& connection, Recovered& recovered) {
   }
 }
 
+Result<void> read_speeds(Connection& connection, SpeedTable& speeds) {
+  Query query = connection.query(
+      "SELECT model, parameters, batch, type, nodes, per_node, seconds FROM speeds");
+  for (;;) {
+    const auto row = query.next();
+    if (!row) return row.error();
+    if (!*row) return {};
+    SpeedCell cell;
+    cell.run.name.assign(query.bytes_at(0));
+    cell.run.parameters = static_cast<std::uint64_t>(query.integer_at(1));
+    cell.run.batch = static_cast<std::uint64_t>(query.integer_at(2));
+    cell.shape.type.assign(query.bytes_at(3));
+    cell.shape.nodes = static_cast<std::uint32_t>(query.integer_at(4));
+    cell.shape.per_node = static_cast<std::uint32_t>(query.integer_at(5));
+    const double seconds = query.real_at(6);
+    if (!(seconds >= 0) || cell.shape.devices() == 0) return connection.corrupt("row of a speed");
+    speeds.set(std::move(cell), {seconds});
+  }
+}
+
 Result<void> read_usage(Connection& connection, Recovered& recovered) {
   Query query = connection.query(
       "SELECT project, user, cpu_seconds, as_of FROM usage ORDER BY project, user");
@@ -121,6 +141,7 @@ Result<Recovered> read_recovered(Connection& connection) {
   if (auto read = read_tasks_of(connection, recovered.jobs); !read) return read.error();
   if (auto read = read_nodes(connection, recovered.nodes); !read) return read.error();
   if (auto read = read_profiles(connection, recovered); !read) return read.error();
+  if (auto read = read_speeds(connection, recovered.speeds); !read) return read.error();
   if (auto read = read_usage(connection, recovered); !read) return read.error();
   return recovered;
 }

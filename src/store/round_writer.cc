@@ -45,7 +45,8 @@ void bind_facts(Query& query, const JobSpec& spec) {
 
 bool has_rare_facts(const JobSpec& spec) {
   return spec.request.devices != DeviceRequest() || !spec.request.labels.empty() ||
-         spec.request.ports > 0 || !spec.node_limits.empty() || !spec.gang.workers.empty();
+         spec.request.ports > 0 || !spec.node_limits.empty() || !spec.gang.workers.empty() ||
+         !spec.request.configurations.empty() || spec.model != ModelRun();
 }
 
 // For a job whose submitter gave no row.
@@ -127,6 +128,7 @@ Result<void> RoundWriter::write_events(const std::vector<Event>& events) {
     insert.integer(encoded.at).integer(encoded.kind).blob(encoded.body);
     if (auto inserted = insert.run(); !inserted) return inserted;
     if (auto done = write_node(event.body); !done) return done;
+    if (auto done = write_speeds(event.body); !done) return done;
     if (const auto* placed = std::get_if<AttemptPlaced>(&event.body))
       next_.next_lane = std::max(next_.next_lane, placed->lane.value + 1);
   }
@@ -145,6 +147,26 @@ Result<void> RoundWriter::write_node(const EventBody& body) {
     Query update = connection_.query("UPDATE nodes SET state = ?, reason = ? WHERE id = ?");
     update.integer(static_cast<int>(changed->state)).text(changed->reason);
     return update.integer(changed->node.value).run();
+  }
+  return {};
+}
+
+Result<void> RoundWriter::write_speeds(const EventBody& body) {
+  const auto* changed = std::get_if<SpeedsChanged>(&body);
+  if (changed == nullptr) return {};
+  Query upsert = connection_.query(
+      "INSERT OR REPLACE INTO speeds(model, parameters, batch, type, nodes, per_node, seconds) "
+      "VALUES(?, ?, ?, ?, ?, ?, ?)");
+  Query forget = connection_.query(
+      "DELETE FROM speeds WHERE model = ? AND parameters = ? AND batch = ? AND type = ? AND "
+      "nodes = ? AND per_node = ?");
+  for (const auto& [cell, speed] : changed->changes) {
+    Query& query = speed ? upsert : forget;
+    query.text(cell.run.name).integer(static_cast<std::int64_t>(cell.run.parameters));
+    query.integer(static_cast<std::int64_t>(cell.run.batch)).text(cell.shape.type);
+    query.integer(cell.shape.nodes).integer(cell.shape.per_node);
+    if (speed) query.real(speed->seconds);
+    if (auto done = query.run(); !done) return done;
   }
   return {};
 }

@@ -34,6 +34,7 @@ class RoundWriter {
   Result<void> write(const Round& round);
   Result<void> write_events(const std::vector<Event>& events);
   Result<void> write_node(const EventBody& body);
+  Result<void> write_speeds(const EventBody& body);
   Result<void> write_submitted(const Round& round);
   Result<void> insert_job(const JobRow& row, const JobSpec& spec);
   Result<void> insert_spec(JobId job, const JobSpec& spec);

@@ -13,8 +13,13 @@ namespace {
 
 constexpr std::int64_t kApplicationId = 0x54757474;  // "Tutt", in the file's header
 
-// The tables stay as they are: records and events say their own version.
-constexpr Migration kSteps[] = {{1, ""}, {2, ""}, {3, ""}};
+#define TUTTI_SPEEDS_TABLE                                                                         \
+  "CREATE TABLE speeds(model TEXT NOT NULL, parameters INTEGER NOT NULL, batch INTEGER NOT NULL, " \
+  "type TEXT NOT NULL, nodes INTEGER NOT NULL, per_node INTEGER NOT NULL, seconds REAL NOT NULL, " \
+  "PRIMARY KEY(model, parameters, batch, type, nodes, per_node)) WITHOUT ROWID;"
+
+// Where only records and events changed, the tables stay as they are: those say their own version.
+constexpr Migration kSteps[] = {{1, ""}, {2, ""}, {3, ""}, {4, TUTTI_SPEEDS_TABLE}};
 constexpr std::span<const Migration> kMigrations = kSteps;
 
 // Debian's build overwrites deleted content by default, which costs time; the home folder is
@@ -207,6 +212,6 @@ CREATE TABLE nodes(id INTEGER PRIMARY KEY, state INTEGER NOT NULL, reason TEXT N
 CREATE TABLE profiles(kind TEXT PRIMARY KEY, body BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE usage(project TEXT NOT NULL, user TEXT NOT NULL, cpu_seconds REAL NOT NULL,
   as_of INTEGER NOT NULL, PRIMARY KEY(project, user)) WITHOUT ROWID;
-)sql";
+)sql" TUTTI_SPEEDS_TABLE "\n";
 
 }  // namespace tutti

@@ -256,6 +256,20 @@ TEST_F(SqliteStoreTest, the_journal_can_be_read_in_pieces) {
   EXPECT_EQ(read, events);
 }
 
+TEST_F(SqliteStoreTest, speeds_come_back_to_the_last_bit_and_forgotten_ones_do_not) {
+  const SpeedCell kept{{"bert", 1'300'000'000, 128}, {"a100", 1, 4}};
+  const SpeedCell gone{{"bert", 1'300'000'000, 256}, {"a100", 1, 4}};
+  const double seconds = 2.9559504985809326;
+  Round round;
+  round.events = {{TimePoint(1), SpeedsChanged{{{kept, Speed{1}}, {gone, Speed{0}}}}},
+                  {TimePoint(2), SpeedsChanged{{{kept, Speed{seconds}}, {gone, std::nullopt}}}}};
+  commit(round);
+  reopen();
+  SpeedTable expected;
+  expected.set(kept, {seconds});
+  EXPECT_EQ(recovered().speeds, expected);
+}
+
 // What the store should hold, kept beside it.
 struct Expected {
   std::vector<Event> journal;
@@ -263,6 +277,7 @@ struct Expected {
   std::map<TaskId, TaskRow> tasks;
   std::map<NodeId, Node> nodes;
   std::map<std::string, Profile> profiles;
+  SpeedTable speeds;
   std::map<Account, UsageRecord> usage;
   std::uint64_t next_lane = 1;
 
@@ -272,6 +287,14 @@ struct Expected {
       nodes[changed->node.id] = changed->node;
     if (const auto* placed = std::get_if<AttemptPlaced>(&event.body))
       next_lane = std::max(next_lane, placed->lane.value + 1);
+    if (const auto* changed = std::get_if<SpeedsChanged>(&event.body)) {
+      for (const SpeedChange& change : changed->changes) {
+        if (change.speed)
+          speeds.set(change.cell, *change.speed);
+        else
+          speeds.erase(change.cell);
+      }
+    }
     const auto* state = std::get_if<NodeStateChanged>(&event.body);
     if (state == nullptr || !nodes.contains(state->node)) return;
     nodes[state->node].state = state->state;
@@ -336,6 +359,7 @@ void expect_holds(const Recovered& held, const Expected& expected) {
   ASSERT_EQ(next, held.jobs.size());
   ASSERT_EQ(held.profiles, (std::vector<std::pair<std::string, Profile>>(expected.profiles.begin(),
                                                                          expected.profiles.end())));
+  ASSERT_EQ(held.speeds, expected.speeds);
   ASSERT_EQ(held.usage.size(), expected.usage.size());
   for (const UsageRecord& record : held.usage) ASSERT_EQ(record, expected.usage.at(record.account));
   ASSERT_EQ(held.nodes.size(), expected.nodes.size());

@@ -75,10 +75,21 @@ TEST_F(StoreFaults, a_newer_database_is_refused_and_left_untouched) {
   const Error error = open_error();
   EXPECT_EQ(error.code, ErrorCode::kUnsupported);
   EXPECT_EQ(error.message, "database " + path() +
-                               " was written by a newer Tutti (format 7, this one knows 4): "
+                               " was written by a newer Tutti (format 7, this one knows 5): "
                                "upgrade tutti, or use another TUTTI_HOME");
   EXPECT_EQ(content_of(path()), before);
   EXPECT_EQ(SqliteHistory::open(path()).error().code, ErrorCode::kUnsupported);
+}
+
+TEST_F(StoreFaults, a_database_of_format_four_gets_a_table_of_speeds) {
+  fill();
+  run_sql(path(), "DROP TABLE speeds; PRAGMA user_version = 4");
+  auto store = SqliteStore::open(path());
+  ASSERT_TRUE(store) << store.error().message;
+  Round round;
+  round.events = {{TimePoint(1), SpeedsChanged{{{{{"bert", 1, 1}, {"a100", 1, 1}}, Speed{2}}}}}};
+  EXPECT_TRUE((*store)->commit(round));
+  EXPECT_EQ((*store)->recover()->speeds.size(), 1u);
 }
 
 TEST_F(StoreFaults, a_database_of_another_program_is_refused) {

@@ -9,6 +9,7 @@
 #include "core/spec/array_range.h"
 #include "core/spec/dependency.h"
 #include "core/spec/field.h"
+#include "core/spec/model_run.h"
 #include "core/spec/text.h"
 #include "core/spec/validate.h"
 #include "wire/gang_json.h"
@@ -152,6 +153,42 @@ Result<void> read_max_parallel(const json::value& value, Draft& draft) {
   return done;
 }
 
+// A list, or one text with commas.
+Result<void> read_configurations(const json::value& value, Draft& draft) {
+  if (!value.is_array()) return read_scalar("configurations", value, draft);
+  const auto words = words_from_json(value, "configurations");
+  if (!words) return words.error();
+  std::string text;
+  for (const std::string& word : *words) text += (text.empty() ? "" : ",") + word;
+  return set_field(draft.spec, "configurations", text);
+}
+
+// A number as such, or "1.3B".
+Result<std::uint64_t> parameters_from_json(const json::value& value) {
+  const auto text = scalar_from_json("params", value);
+  if (!text) return text.error();
+  return parse_parameters(*text);
+}
+
+Result<void> read_model(const json::value& value, Draft& draft) {
+  if (value.is_string()) return read_scalar("model", value, draft);
+  constexpr std::array<std::string_view, 3> kKeys = {"name", "params", "batch"};
+  const auto object = object_from_json(value, "model", kKeys);
+  if (!object) return object.error();
+  for (const std::string_view key : kKeys)
+    if (!(*object)->contains(key)) return invalid_input("model needs " + std::string(key));
+  ModelRun& run = draft.spec.model;
+  if (const auto read = read_word("model.name", (*object)->at("name"), run.name); !read)
+    return read;
+  const auto parameters = parameters_from_json((*object)->at("params"));
+  if (!parameters) return invalid_input("model.params: " + parameters.error().message);
+  const auto batch = integer_from_json((*object)->at("batch"), "model.batch", 1, kMostBatch);
+  if (!batch) return batch.error();
+  run.parameters = *parameters;
+  run.batch = static_cast<std::uint64_t>(*batch);
+  return check_model_run(run);
+}
+
 // A key that is not simply one piece of text, and how its value is read.
 struct Field {
   std::string_view name;
@@ -182,13 +219,17 @@ constexpr Field kFields[] = {
      }},
     {"container",
      [](const json::value& v, Draft& d) { return read_container(v, d.spec.container); }},
+    {"configurations", read_configurations},
+    {"model", read_model},
     {"snapshot",
      [](const json::value& v, Draft& d) { return read_word("snapshot", v, d.spec.snapshot); }},
 };
 
 Error unknown_key(std::string_view key) {
   std::vector<std::string_view> known(scalar_fields().begin(), scalar_fields().end());
-  for (const Field& field : kFields) known.push_back(field.name);
+  for (const Field& field : kFields)
+    if (std::find(known.begin(), known.end(), field.name) == known.end())
+      known.push_back(field.name);
   return invalid_input("unknown key " + shown(key) + " in a job" + did_you_mean(key, known));
 }
 

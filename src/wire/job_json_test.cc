@@ -211,5 +211,26 @@ TEST(JobJson, results_and_the_environment_elsewhere_are_read_and_written) {
   EXPECT_FALSE(spec_from_json(json::parse(R"({"command":"x","results":["out"]})")));
 }
 
+TEST(JobJson, configurations_and_the_model_are_read_and_written) {
+  const auto read = [](const char* text) { return spec_from_json(*parse_json(text)); };
+  const auto spec = read(R"({"command":"train","configurations":["4xA100","8xV100"],)"
+                         R"("model":{"name":"bert","params":"1.3B","batch":256}})");
+  ASSERT_TRUE(spec) << spec.error().message;
+  EXPECT_EQ(spec->request.configurations.size(), 2u);
+  EXPECT_EQ(spec->model, (ModelRun{"bert", 1'300'000'000, 256}));
+  EXPECT_EQ(*spec_from_json(spec_to_json(*spec, true)), *spec);
+  EXPECT_EQ(
+      *read(R"({"command":"train","configurations":"4xA100,8xV100","model":"bert_1.3B_256"})"),
+      *spec);
+  EXPECT_EQ(
+      read(R"({"command":"t","model":{"name":"bert","params":1300000000,"batch":256}})")->model,
+      spec->model);
+  for (const char* wrong :
+       {R"({"command":"t","configurations":[4]})", R"({"command":"t","configurations":4})",
+        R"({"command":"t","model":{"name":"bert"}})", R"({"command":"t","model":7})",
+        R"({"command":"t","model":{"name":"bert","params":"1B","batch":0}})"})
+    EXPECT_FALSE(read(wrong)) << wrong;
+}
+
 }  // namespace
 }  // namespace tutti

@@ -2,6 +2,7 @@
 
 #include "core/spec/array_range.h"
 #include "core/spec/dependency.h"
+#include "core/spec/model_run.h"
 #include "wire/gang_json.h"
 #include "wire/job_json.h"
 #include "wire/spec_parts.h"
@@ -72,6 +73,11 @@ json::value spec_to_json(const JobSpec& spec, bool with_env) {
   put_tasks(spec.tasks, out);
   if (spec.gang.workers.empty()) put_request(spec.request, out);
   put_gang(spec, with_env, out);
+  if (!spec.model.name.empty()) {
+    out["model"] = json::object{{"name", text_to_json(spec.model.name)},
+                                {"params", format_parameters(spec.model.parameters)},
+                                {"batch", spec.model.batch}};
+  }
   if (!spec.node_limits.empty()) {
     json::object limits;
     for (const NodeLimit& limit : spec.node_limits) limits[limit.node] = limit.tasks;

@@ -5,6 +5,7 @@
 #include <boost/json.hpp>
 #include <charconv>
 
+#include "core/spec/model_run.h"
 #include "core/spec/text.h"
 #include "wire/json_fields.h"
 #include "wire/text_json.h"
@@ -16,9 +17,9 @@ namespace json = boost::json;
 using Variables = std::vector<std::string>;
 
 // The fields of field.h whose value is text only; of the others it may be a number as well.
-constexpr std::array<std::string_view, 10> kTextFields = {
-    "name",   "project", "kind",      "array", "workdir",
-    "output", "error",   "framework", "image", "failure"};
+constexpr std::array<std::string_view, 12> kTextFields = {
+    "name",  "project",   "kind",  "array",   "workdir",        "output",
+    "error", "framework", "image", "failure", "configurations", "model"};
 
 // A number as a user would have written it on the command line. Six decimals are more than any
 // field keeps: 0.1 + 0.2 is 0.3 here and not a little more, which would be rounded up.
@@ -136,8 +137,11 @@ void put_request(const Request& request, json::object& out) {
   if (request.limit_cpus) out["cpus"] = thousandths(request.cpus.value);
   if (request.limit_memory) out["mem"] = request.memory.value;
   const DeviceRequest& devices = request.devices;
-  if (devices.count > 0 && devices.type.empty()) out["gpus"] = devices.count;
-  if (!devices.type.empty()) {
+  if (!request.configurations.empty())
+    out["configurations"] = text_to_json(format_configurations(request.configurations));
+  else if (devices.count > 0 && devices.type.empty())
+    out["gpus"] = devices.count;
+  else if (!devices.type.empty()) {
     out["gpus"] = text_to_json(devices.type + ":" + std::to_string(devices.count));
   }
   if (devices.memory.value > 0) out["gpu_mem"] = devices.memory.value;

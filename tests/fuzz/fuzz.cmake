@@ -13,7 +13,9 @@ foreach(parser job_file manifest batch_file command_line quantity gitignore scri
   add_fuzz_target(fuzz_${parser} "${CMAKE_CURRENT_LIST_DIR}/fuzz_${parser}.cc" tutti_core)
 endforeach()
 
-add_fuzz_target(fuzz_job_json "${CMAKE_CURRENT_LIST_DIR}/fuzz_job_json.cc" tutti_wire)
+foreach(parser job_json speeds)
+  add_fuzz_target(fuzz_${parser} "${CMAKE_CURRENT_LIST_DIR}/fuzz_${parser}.cc" tutti_wire)
+endforeach()
 add_fuzz_target(fuzz_http "${CMAKE_CURRENT_LIST_DIR}/fuzz_http.cc" tutti_api)
 foreach(peer keeper_frame agent_line)
   add_fuzz_target(fuzz_${peer} "${CMAKE_CURRENT_LIST_DIR}/fuzz_${peer}.cc" tutti_exec)

@@ -34,23 +34,27 @@ struct Hardships {
   bool devices = true;
   int gangs = 15;  // so many of a hundred jobs
   bool node_limits = true;
+  bool configurations = true;
 };
 
 // A random cluster with random work: everything follows from the seed.
 class RandomLife {
  public:
   RandomLife(std::uint32_t seed, Hardships hardships)
-      : random_(seed), limits_(seed), hardships_(hardships) {
+      : random_(seed), limits_(seed), choices_(seed), hardships_(hardships) {
     simulation.executor().set_report_delay(milliseconds(pick(0, 4) == 0 ? pick(1, 20) : 0));
     const std::int64_t nodes = pick(1, 4);
     for (std::int64_t i = 0; i < nodes; ++i) {
       Node one = node("n" + std::to_string(i), pick(2, 8), 1024 * pick(2, 8));
       if (hardships_.devices && chance(40))
         one = with_gpus(std::move(one), static_cast<std::uint32_t>(pick(1, 4)), 16384);
+      if (hardships_.configurations)
+        for (Device& device : one.devices) device.type = choices_() % 2 == 0 ? "A" : "B";
       one.keeps_backlog = chance(60);
       simulation.add_node(std::move(one));
     }
     simulation.advance(seconds(1));
+    if (hardships_.configurations && choices_() % 2 == 0) measure_speeds();
   }
 
   // Something happens: mostly a submission, else time passes or somebody is unlucky.
@@ -115,6 +119,7 @@ class RandomLife {
       one.command.argv = command.argv();
     }
     if (chance(hardships_.gangs)) make_gang(one);
+    allow_several(one);
     if (!jobs.empty() && chance(15)) {
       one.after.push_back({any_job(), static_cast<Dependency::When>(pick(0, 2))});
       awaited_.insert(one.after.back().job);
@@ -172,6 +177,29 @@ class RandomLife {
     }
   }
 
+  static ModelRun model() { return {"bert", 1'000'000'000, 64}; }
+
+  void measure_speeds() {
+    std::vector<SpeedChange> changes;
+    for (const char* type : {"A", "B"})
+      for (const std::uint32_t count : {1u, 2u})
+        changes.push_back(
+            {{model(), {type, 1, count}}, Speed{static_cast<double>(choices_() % 5)}});
+    (void)simulation.set_speeds(std::move(changes));
+  }
+
+  // Has dice of its own, likewise.
+  void allow_several(JobSpec& one) {
+    if (!hardships_.configurations || one.request.devices.count == 0) return;
+    if (!one.gang.workers.empty() || choices_() % 2 == 0) return;
+    const std::uint32_t count = 1 + choices_() % 2;
+    const std::vector<Configuration> all = {{"A", count}, {"B", 3 - count}, {"C", 1}};
+    one.request = with_configuration(one.request, all.front());
+    one.request.configurations.assign(all.begin(), all.begin() + 2 + choices_() % 2);
+    if (choices_() % 2 == 0) one.model = model();
+    if (choices_() % 8 == 0) measure_speeds();
+  }
+
   // A job whose end others waited for is not retried: whether they wait for its new end too depends
   // on whether they were restored since.
   void retry() {
@@ -192,6 +220,7 @@ class RandomLife {
 
   std::mt19937 random_;
   std::mt19937 limits_;
+  std::mt19937 choices_;
   std::set<JobId> awaited_;
   Hardships hardships_;
 };

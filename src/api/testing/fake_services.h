@@ -116,6 +116,15 @@ class FakeFront : public Front {
     reply(Changed{set.size(), {}});
   }
 
+  void speeds(Reply<SpeedTable> reply) override { reply(known_speeds); }
+  void set_speeds(std::vector<SpeedChange> changes, Reply<Changed> reply) override {
+    if (error) return reply(*error);
+    set_cells = std::move(changes);
+    reply(Changed{set_cells.size(), {}});
+  }
+
+  SpeedTable known_speeds;
+  std::vector<SpeedChange> set_cells;
   Profiles known_profiles;
   std::vector<std::pair<std::string, std::optional<Profile>>> set;
   std::optional<Error> error;  // answered instead, if set

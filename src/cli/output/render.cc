@@ -48,7 +48,9 @@ std::string counts_text(const CountsView& counts) {
 std::string request_text(const JobView& job) {
   std::string text = job.cpus == 1 ? "1 core" : cpus_text(job.cpus) + " cores";
   if (job.memory_mib > 0) text += ", " + format_memory(MiB(job.memory_mib)) + " memory";
-  if (job.gpus > 0) {
+  if (!job.configurations.empty()) {
+    text += ", GPUs one of " + printable(job.configurations);
+  } else if (job.gpus > 0) {
     text += fmt::format(", {} GPU{}{}", job.gpus, job.gpus == 1 ? "" : "s",
                         job.gpu_type.empty() ? "" : " " + printable(job.gpu_type));
   }
@@ -211,6 +213,18 @@ std::string render_task(std::uint64_t job, const TaskView& task, const Screen& s
   return head + block.text();
 }
 
+std::string render_configurations(const ExplanationView& explanation, const Screen& screen) {
+  if (explanation.configurations.empty()) return {};
+  const bool runs = explanation.reasons.empty() && explanation.state != "queued";
+  std::string text = screen.styled(Style::kBold, "Configurations, the best first:") + "\n";
+  for (const ExplanationView::Configuration& one : explanation.configurations) {
+    const char* taken = !one.taken ? "" : runs ? ", it runs there" : ", it would start there now";
+    text += fmt::format("  {} {}: {}{}\n", one.taken ? "▶" : "-", printable(one.gpus),
+                        printable(one.text), taken);
+  }
+  return text;
+}
+
 std::string render_explanation(const ExplanationView& explanation, const Screen& screen,
                                TimePoint now) {
   const std::string who = explanation.job == 0 ? "The job" : fmt::format("Job {}", explanation.job);
@@ -225,6 +239,7 @@ std::string render_explanation(const ExplanationView& explanation, const Screen&
       text += "  - " + printable(reason) + "\n";
     }
   }
+  text += render_configurations(explanation, screen);
   if (!explanation.remedies.empty()) {
     text += screen.styled(Style::kBold, "It would start now if:") + "\n";
     for (const std::string& remedy : explanation.remedies)

@@ -28,6 +28,9 @@ std::string render_tasks(const std::vector<TaskView>& tasks, const Screen& scree
 std::string render_task(std::uint64_t job, const TaskView& task, const Screen& screen,
                         TimePoint now);
 
+// The configurations of a job that has several; otherwise empty.
+std::string render_configurations(const ExplanationView& explanation, const Screen& screen);
+
 // Causes, remedies and the expected start.
 std::string render_explanation(const ExplanationView& explanation, const Screen& screen,
                                TimePoint now);

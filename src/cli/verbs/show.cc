@@ -98,6 +98,13 @@ void print_tasks(Session& session, const JobView& job, const json::array& tasks)
   }
 }
 
+// Which configuration an unfinished job got or would get, and why.
+void print_configurations(Session& session, std::uint64_t job) {
+  const auto answer = session.client().request("GET", fmt::format("/v1/jobs/{}/explain", job), {});
+  if (!answer) return;
+  session.screen().out(render_configurations(explanation_view(*answer), session.screen()));
+}
+
 int run(Session& session, const Arguments& arguments) {
   auto chosen = choose_one(session.client(), arguments.words()[0]);
   if (!chosen) return session.refuse(chosen.error());
@@ -125,6 +132,7 @@ int run(Session& session, const Arguments& arguments) {
   }
   session.screen().out(render_job(view, session.screen(), session.now()));
   print_tasks(session, view, *tasks);
+  if (!view.configurations.empty()) print_configurations(session, chosen->id);
   return kExitOk;
 }
 

@@ -10,8 +10,8 @@ constexpr const Verb* kVerbs[] = {
     &kSubmitVerb,   &kRunVerb,    &kBatchVerb,  &kExecuteBatchVerb, &kExecuteRemoteVerb,
     &kLsVerb,       &kShowVerb,   &kLogsVerb,   &kExplainVerb,      &kCancelVerb,
     &kWaitVerb,     &kRetryVerb,  &kNodesVerb,  &kGpusVerb,         &kProfileVerb,
-    &kSimulateVerb, &kDoctorVerb, &kDaemonVerb, &kCompletionsVerb,  &kHelpVerb,
-    &kVersionVerb};
+    &kSimulateVerb, &kPlanVerb,   &kDoctorVerb, &kDaemonVerb,       &kCompletionsVerb,
+    &kHelpVerb,     &kVersionVerb};
 
 }  // namespace
 

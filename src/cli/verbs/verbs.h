@@ -21,6 +21,7 @@ extern const Verb kNodesVerb;
 extern const Verb kGpusVerb;
 extern const Verb kProfileVerb;
 extern const Verb kSimulateVerb;
+extern const Verb kPlanVerb;
 extern const Verb kDoctorVerb;
 extern const Verb kDaemonVerb;
 extern const Verb kCompletionsVerb;

@@ -124,9 +124,10 @@ class PriceSolver {
     keep_best(repaired(current()));
     for (int round = 0; round < kRounds; ++round) {
       Choices wanted = wishes();
-      const bool sold_out = adjust_prices(wanted);
-      if (sold_out || round % kRepairEvery == 0 || round + 1 == kRounds)
-        keep_best(repaired(std::move(wanted)));
+      const std::vector<std::int64_t> use = used(wanted);
+      const bool sold_out = adjust_prices(wanted, use);
+      const bool due = round % kRepairEvery == 0 && nearly_fits(use);
+      if (sold_out || due || round + 1 == kRounds) keep_best(repaired(std::move(wanted)));
       if (sold_out) break;
     }
     swap_pairs(best_);
@@ -135,8 +136,9 @@ class PriceSolver {
 
  private:
   static constexpr int kRounds = 90;
-  static constexpr int kRepairEvery = 6;
+  static constexpr int kRepairEvery = 3;
   static constexpr double kLeastStep = 1e-9;
+  static constexpr double kNearly = 1.2;
   static constexpr std::size_t kMostForPairs = 96;
 
   double value(std::size_t j, const std::optional<std::size_t>& choice) const {
@@ -154,6 +156,13 @@ class PriceSolver {
     if (!choice) return;
     const Offer& one = bidders_[j].offers[*choice];
     use[one.pool] += sign * static_cast<std::int64_t>(one.devices);
+  }
+
+  // Little has to be repaired: that takes long, and leads to good plans.
+  bool nearly_fits(const std::vector<std::int64_t>& use) const {
+    for (std::size_t p = 0; p < use.size(); ++p)
+      if (static_cast<double>(use[p]) > kNearly * capacities_[p]) return false;
+    return true;
   }
 
   Choices current() const {
@@ -183,8 +192,7 @@ class PriceSolver {
   // the wishes, paid for, and the price of all devices together are worth no less than the best
   // plan; the step is as long as would take that down to the best plan so far (Polyak). True: what
   // is wanted fits, and what is left costs nothing, so that no plan is better.
-  bool adjust_prices(const Choices& wanted) {
-    const std::vector<std::int64_t> use = used(wanted);
+  bool adjust_prices(const Choices& wanted, const std::vector<std::int64_t>& use) {
     double bound = 0;
     for (std::size_t j = 0; j < wanted.size(); ++j) bound += value(j, wanted[j]);
     double square = 0;

@@ -43,7 +43,8 @@ std::vector<Bidder> random_bidders(Random& random, const std::vector<std::uint32
       for (std::uint32_t devices = 1; devices <= 8; devices *= 2)
         bidder.offers.push_back({p, devices, weight * speed * std::pow(devices, power)});
     }
-    const auto has = static_cast<std::size_t>(part(random) * 2 * bidder.offers.size());
+    const auto has =
+        static_cast<std::size_t>(part(random) * 2 * static_cast<double>(bidder.offers.size()));
     if (has >= bidder.offers.size() || bidder.offers[has].devices > left[bidder.offers[has].pool])
       continue;
     left[bidder.offers[has].pool] -= bidder.offers[has].devices;

@@ -42,8 +42,13 @@ class Cells {
   double speed(std::size_t job, std::size_t option) const {
     return snapshot_.jobs[job].options[option].rate / best_[job];
   }
+  // Whether that is not much less than was asked for, as far as more is on offer.
   bool enough(std::size_t job, std::size_t option) const {
-    return shape(job, option).devices * kMostShrink >= snapshot_.jobs[job].wanted;
+    std::uint32_t offered = 0;
+    for (const ShapeOption& one : snapshot_.jobs[job].options)
+      offered = std::max(offered, one.shape.devices);
+    const std::uint32_t wanted = std::min(snapshot_.jobs[job].wanted, offered);
+    return shape(job, option).devices * kMostShrink >= wanted;
   }
   // Whether the choice of a job may still be changed.
   bool open(std::size_t job) const { return choices_[job] && !snapshot_.jobs[job].starting; }

@@ -35,7 +35,8 @@ void add_random_job(ElasticWorld& world, Random& random) {
   job.submitted_s = below(random, 5000);
   job.remaining = 1 + below(random, 100'000);
   if (below(random, 8) == 0) job.remaining.reset();
-  if (below(random, 3) == 0) job.wanted_pool = below(random, world.snapshot.pools.size());
+  if (below(random, 3) == 0)
+    job.wanted_pool = below(random, static_cast<std::uint32_t>(world.snapshot.pools.size()));
 }
 
 ElasticWorld random_world(Random& random) {

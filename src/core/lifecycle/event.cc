@@ -19,14 +19,15 @@ JobFacts facts_of(JobId id, const JobSpec& spec) {
           .retry = spec.retry,
           .after = spec.after,
           .lease = spec.lease,
-          .node_limits = spec.node_limits};
+          .node_limits = spec.node_limits,
+          .model = spec.model};
 }
 
 const char* event_name(const EventBody& body) {
   static constexpr std::array kNames = {
       "job_submitted",      "cancel_requested", "retry_requested", "attempt_placed",
       "attempt_started",    "stop_ordered",     "attempt_ended",   "node_changed",
-      "node_state_changed", "attempt_measured", "profile_changed"};
+      "node_state_changed", "attempt_measured", "profile_changed", "speeds_changed"};
   static_assert(kNames.size() == std::variant_size_v<EventBody>);
   return kNames[body.index()];
 }

@@ -13,6 +13,7 @@
 #include "core/model/outcome.h"
 #include "core/model/profile.h"
 #include "core/model/request.h"
+#include "core/speed/speed_table.h"
 
 namespace tutti {
 
@@ -35,6 +36,7 @@ struct JobFacts {
   std::vector<Dependency> after;
   bool lease = false;
   std::vector<NodeLimit> node_limits;
+  ModelRun model;
   bool operator==(const JobFacts&) const = default;
 };
 
@@ -110,6 +112,19 @@ struct ProfileChanged {
   bool operator==(const ProfileChanged&) const = default;
 };
 
+// What was measured of a cell, or that it be forgotten.
+struct SpeedChange {
+  SpeedCell cell;
+  std::optional<Speed> speed;  // nothing: forgotten
+  bool operator==(const SpeedChange&) const = default;
+};
+
+// Speeds were measured or imported.
+struct SpeedsChanged {
+  std::vector<SpeedChange> changes;
+  bool operator==(const SpeedsChanged&) const = default;
+};
+
 // A node appeared or its size, labels or devices changed.
 struct NodeChanged {
   Node node;  // what is free of it is not part of the fact
@@ -125,7 +140,7 @@ struct NodeStateChanged {
 
 using EventBody = std::variant<JobSubmitted, CancelRequested, RetryRequested, AttemptPlaced,
                                AttemptStarted, StopOrdered, AttemptEnded, NodeChanged,
-                               NodeStateChanged, AttemptMeasured, ProfileChanged>;
+                               NodeStateChanged, AttemptMeasured, ProfileChanged, SpeedsChanged>;
 
 // A fact and when the controller learnt it.
 struct Event {

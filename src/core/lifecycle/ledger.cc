@@ -253,6 +253,16 @@ void Ledger::on(const ProfileChanged& body, TimePoint /*at*/, Changes& changes) 
   changes.kinds.insert(body.kind);
 }
 
+void Ledger::on(const SpeedsChanged& body, TimePoint /*at*/, Changes& /*changes*/) {
+  for (const SpeedChange& change : body.changes) {
+    if (change.speed)
+      speeds_.set(change.cell, *change.speed);
+    else
+      speeds_.erase(change.cell);
+  }
+  forget_estimates();
+}
+
 // ---- tasks of a job
 // ------------------------------------------------------------------------------
 
@@ -460,7 +470,7 @@ void Ledger::account_for(Job& job, const ActiveAttempt& attempt, const AttemptEn
   job.served += cpu_seconds;
   usage_.charge(key.account, cpu_seconds, body.ended_at);
   changes.accounts.insert(key.account);
-  learn_devices(job, attempt, body.outcome);
+  learn_devices(job, attempt, body.outcome, ran);
   if (body.outcome.ending == Ending::kExited)
     profiles_[key.kind].add(ran, body.outcome.peak_memory);
   changes.kinds.insert(key.kind);
@@ -468,11 +478,14 @@ void Ledger::account_for(Job& job, const ActiveAttempt& attempt, const AttemptEn
 
 // A run that ended well tells how much its kind needs; one that ran out of memory, that it needs
 // more than it had.
-void Ledger::learn_devices(const Job& job, const ActiveAttempt& attempt, const Outcome& outcome) {
+void Ledger::learn_devices(const Job& job, const ActiveAttempt& attempt, const Outcome& outcome,
+                           Duration ran) {
   if (attempt.allocation.devices.empty()) return;
   const std::string& kind = groups_[job.group].key.kind;
   const DeviceGrant& grant = attempt.allocation.devices.front();
   const Device& device = node_at(attempt.allocation.node).devices.at(grant.id.value);
+  const auto count = static_cast<std::uint32_t>(attempt.allocation.devices.size());
+  if (outcome.succeeded()) profiles_[kind].add_time(device.type, count, ran);
   if (outcome.succeeded() && outcome.device_measured)
     profiles_[kind].add_device(device.type, outcome.device_memory, outcome.device_share,
                                outcome.preallocates);
@@ -490,11 +503,14 @@ bool Ledger::deserves_more_memory(const Job& job, const TaskSlot& slot,
       job.lease || attempt.allocation.devices.empty())
     return false;
   const DeviceGrant& grant = attempt.allocation.devices.front();
-  const DeviceRequest& wanted = request_of(job, attempt.id.task.index).devices;
+  const std::vector<Request> variants = variants_of(request_of(job, attempt.id.task.index));
+  const auto wanted = [&](const std::string& type) {
+    return std::any_of(variants.begin(), variants.end(),
+                       [&](const Request& one) { return is_of_type(type, one.devices.type); });
+  };
   for (const Node& node : nodes_) {
     for (const Device& device : node.devices) {
-      if (device.healthy && is_of_type(device.type, wanted.type) && device.memory > grant.memory)
-        return true;
+      if (device.healthy && device.memory > grant.memory && wanted(device.type)) return true;
     }
   }
   return false;

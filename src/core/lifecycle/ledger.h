@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -18,12 +19,14 @@
 #include "core/model/request.h"
 #include "core/model/task_state.h"
 #include "core/model/usage.h"
+#include "core/speed/speed_estimator.h"
+#include "core/speed/speed_table.h"
 
 namespace tutti {
 
-// What the scheduler cannot tell apart: tasks with equal request, account, priority, time limit and
-// kind. A million queued tasks cost what their groups cost. A job with limits of its own for nodes
-// is told apart from all others.
+// What the scheduler cannot tell apart: tasks with equal request, account, priority, time limit,
+// kind and model. A million queued tasks cost what their groups cost. A job with limits of its own
+// for nodes is told apart from all others.
 struct GroupKey {
   Request request;
   Account account;
@@ -31,6 +34,7 @@ struct GroupKey {
   Duration time_limit;
   std::string kind;
   std::vector<RankGroup> ranks;  // of gangs; empty otherwise
+  ModelRun model;                // empty: nothing is said of it
   JobId limited;  // the job that has this group to itself; zero: one without such limits
   auto operator<=>(const GroupKey&) const = default;
 };
@@ -42,9 +46,11 @@ bool shares_lanes(const GroupKey& key);
 struct Group {
   GroupKey key;
   std::vector<NodeLimit> node_limits;  // of the job that key.limited names
-  std::set<JobId> ready;               // jobs that have a task which could start now
-  std::uint64_t ready_tasks = 0;       // of all of them together
-  std::uint32_t jobs = 0;  // jobs in the ledger that belong here; zero: free for another key
+  // What the table of speeds says of each of its configurations.
+  std::vector<std::optional<SpeedEstimate>> speeds;
+  std::set<JobId> ready;          // jobs that have a task which could start now
+  std::uint64_t ready_tasks = 0;  // of all of them together
+  std::uint32_t jobs = 0;         // jobs in the ledger that belong here; zero: free for another key
 };
 
 // One task's place in its job.
@@ -144,6 +150,7 @@ class Ledger {
   void restore_node(const Node& node);
   void restore_job(const JobRow& row, const JobFacts& facts, const std::vector<TaskRow>& tasks);
   void restore_profile(const std::string& kind, const Profile& profile);
+  void restore_speeds(SpeedTable speeds);
   void restore_usage(const UsageRecord& record);
   void restore_next_lane(std::uint64_t next_lane);
 
@@ -193,6 +200,7 @@ class Ledger {
   const Usage& usage() const { return usage_; }
   const Profile* profile(const std::string& kind) const;
   const std::map<std::string, Profile>& profiles() const { return profiles_; }
+  const SpeedTable& speeds() const { return speeds_; }
   // The attempt that is alone on its devices so that its kind be measured; null: none.
   const ActiveAttempt* measurer(const std::string& kind) const;
   // What an account's active attempts hold (weight_of).
@@ -211,11 +219,15 @@ class Ledger {
   void on(const NodeStateChanged& body, TimePoint at, Changes& changes);
   void on(const AttemptMeasured& body, TimePoint at, Changes& changes);
   void on(const ProfileChanged& body, TimePoint at, Changes& changes);
+  void on(const SpeedsChanged& body, TimePoint at, Changes& changes);
 
   std::uint32_t group_for(const JobFacts& facts);
+  void look_up_speeds(Group& group);
+  void forget_estimates();
   Job& insert_job(const JobFacts& facts, TimePoint submitted_at);
   void hold(const ActiveAttempt& attempt);
-  void learn_devices(const Job& job, const ActiveAttempt& attempt, const Outcome& outcome);
+  void learn_devices(const Job& job, const ActiveAttempt& attempt, const Outcome& outcome,
+                     Duration ran);
   bool deserves_more_memory(const Job& job, const TaskSlot& slot, const ActiveAttempt& attempt,
                             const Outcome& outcome) const;
   void set_state(Job& job, std::uint32_t index, TaskState state);
@@ -262,6 +274,8 @@ class Ledger {
   std::map<std::pair<NodeId, Request>, LaneId> shared_lanes_;
   std::uint64_t next_lane_ = 1;
   std::map<std::string, Profile> profiles_;
+  SpeedTable speeds_;
+  std::map<std::string, std::shared_ptr<const SpeedEstimator>> estimators_;  // by model
   Usage usage_;
   std::map<Account, MilliCpu> held_;
   std::map<std::string, TaskId> measurers_;  // by kind

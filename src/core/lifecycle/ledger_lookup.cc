@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "core/lifecycle/ledger.h"
+#include "core/speed/plan_cells.h"
 
 namespace tutti {
 
@@ -14,6 +15,7 @@ std::uint32_t Ledger::group_for(const JobFacts& facts) {
                      .time_limit = facts.time_limit,
                      .kind = facts.kind,
                      .ranks = facts.ranks,
+                     .model = facts.model,
                      .limited = facts.node_limits.empty() ? JobId() : facts.id};
   if (const auto it = group_of_.find(key); it != group_of_.end()) return it->second;
   std::uint32_t index = static_cast<std::uint32_t>(groups_.size());
@@ -25,8 +27,30 @@ std::uint32_t Ledger::group_for(const JobFacts& facts) {
   }
   groups_[index].key = key;
   groups_[index].node_limits = facts.node_limits;
+  look_up_speeds(groups_[index]);
   group_of_[key] = index;
   return index;
+}
+
+// Estimates take a while, so they are made when a group or the table is new.
+void Ledger::look_up_speeds(Group& group) {
+  const Request& request = group.key.request;
+  const ModelRun& model = group.key.model;
+  group.speeds.assign(request.configurations.size(), std::nullopt);
+  if (group.speeds.empty() || model.name.empty() || speeds_.empty()) return;
+  auto& estimator = estimators_[model.name];
+  if (!estimator) estimator = std::make_shared<SpeedEstimator>(speeds_, model.name);
+  for (std::size_t i = 0; i < group.speeds.size(); ++i) {
+    const Configuration& one = request.configurations[i];
+    group.speeds[i] =
+        estimator->estimate({model, {one.type, 1, one.count}}, memory_in_type(one.type));
+  }
+}
+
+void Ledger::forget_estimates() {
+  estimators_.clear();
+  for (Group& group : groups_)
+    if (group.jobs > 0) look_up_speeds(group);
 }
 
 Job& Ledger::insert_job(const JobFacts& facts, TimePoint submitted_at) {
@@ -118,6 +142,11 @@ void Ledger::sort_backlog(Lane& lane) {
   std::sort(lane.backlog.begin(), lane.backlog.end(), [&](const TaskId& a, const TaskId& b) {
     return std::pair(active_.at(a).placed_at, a) < std::pair(active_.at(b).placed_at, b);
   });
+}
+
+void Ledger::restore_speeds(SpeedTable speeds) {
+  speeds_ = std::move(speeds);
+  forget_estimates();
 }
 
 void Ledger::restore_profile(const std::string& kind, const Profile& profile) {

@@ -10,6 +10,7 @@
 #include "core/model/container.h"
 #include "core/model/gang.h"
 #include "core/model/ids.h"
+#include "core/model/model_run.h"
 #include "core/model/request.h"
 #include "core/model/task_state.h"
 
@@ -77,6 +78,7 @@ struct JobSpec {
   std::vector<std::uint32_t> line_numbers;
   TaskSet tasks;
   Request request;  // of each task; those of a gang have their own
+  ModelRun model;   // what it trains, for how fast that is where
   Gang gang;
   Container container;
   std::vector<NodeLimit> node_limits;  // sorted by node, each once; the other nodes have none

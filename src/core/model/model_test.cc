@@ -112,5 +112,29 @@ TEST(dependency, it_is_met_by_the_end_that_it_asks_for) {
   EXPECT_STREQ(when_name(When::kFailure), "failure");
 }
 
+TEST(profile, times_are_kept_by_type_and_number_of_devices) {
+  Profile profile;
+  profile.add_time("A100-80G", 4, seconds(10));
+  profile.add_time("A100-80G", 4, seconds(20));
+  profile.add_time("V100-32G", 8, seconds(40));
+  EXPECT_EQ(profile.time_on("A100", 4), seconds(15));
+  EXPECT_EQ(profile.time_on("A100", 8), Duration());
+  EXPECT_EQ(profile.time_on("v100-32g", 8), seconds(40));
+  EXPECT_EQ(Profile::of(profile.content()), profile);
+}
+
+TEST(request, variants_are_one_for_each_configuration) {
+  Request request;
+  request.devices.count = 4;
+  request.devices.type = "A100";
+  EXPECT_EQ(variants_of(request), std::vector<Request>{request});
+  request.configurations = {{"A100", 4}, {"V100", 8}};
+  const std::vector<Request> variants = variants_of(request);
+  ASSERT_EQ(variants.size(), 2u);
+  EXPECT_EQ(variants[1].devices.type, "V100");
+  EXPECT_EQ(variants[1].devices.count, 8u);
+  EXPECT_TRUE(variants[1].configurations.empty());
+}
+
 }  // namespace
 }  // namespace tutti

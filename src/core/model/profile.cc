@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/model/node.h"
+
 namespace tutti {
 namespace {
 
@@ -76,6 +78,26 @@ void Profile::add_device(const std::string& type, MiB peak, MilliGpu share, bool
   one.preallocates = preallocates;
 }
 
+void Profile::add_time(const std::string& type, std::uint32_t count, Duration ran) {
+  auto it = std::find_if(times_.begin(), times_.end(), [&](const DeviceTime& one) {
+    return one.type == type && one.count == count;
+  });
+  if (it == times_.end() && times_.size() == kMostTimes) return;
+  if (it == times_.end()) it = times_.insert(it, {.type = type, .count = count});
+  ++it->samples;
+  const auto weight = static_cast<std::int64_t>(std::min<std::uint32_t>(it->samples, 12));
+  it->mean += Duration((ran.value - it->mean.value) / weight);
+}
+
+Duration Profile::time_on(std::string_view type, std::uint32_t count) const {
+  Duration shortest;
+  for (const DeviceTime& one : times_) {
+    if (one.count != count || !is_of_type(one.type, type)) continue;
+    if (shortest.value == 0 || one.mean < shortest) shortest = one.mean;
+  }
+  return shortest;
+}
+
 void Profile::raise_device(const std::string& type, MiB floor) {
   DeviceProfile& one = device(type);
   one.floor = std::max(one.floor, floor);
@@ -103,6 +125,7 @@ Profile Profile::of(const Content& content) {
   profile.peak_memory_ = content.peak_memory;
   profile.buckets_ = content.buckets;
   profile.devices_ = content.devices;
+  profile.times_ = content.times;
   return profile;
 }
 

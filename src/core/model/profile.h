@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/units.h"
@@ -26,6 +27,15 @@ struct DeviceProfile {
   MiB need() const;
 };
 
+// How long runs of a kind take on so many devices of one type. A plain record.
+struct DeviceTime {
+  std::string type;           // such as "A100-80G"
+  std::uint32_t count = 0;    // of devices
+  std::uint32_t samples = 0;  // runs that ended well
+  Duration mean;              // over the last dozen
+  bool operator==(const DeviceTime&) const = default;
+};
+
 // What was measured for one kind of job: how long its attempts ran and how much memory they used.
 // A histogram in steps of a quarter octave, from 100 microseconds up, so that merging and updating
 // are exact and its size is fixed; and beside it, device memory and use by type of device.
@@ -44,6 +54,13 @@ class Profile {
 
   // A run on a device of this type was measured.
   void add_device(const std::string& type, MiB peak, MilliGpu share, bool preallocates);
+  // A run on so many devices of this type ended well.
+  void add_time(const std::string& type, std::uint32_t count, Duration ran);
+  // How long runs on so many devices take, on that type or a size of it; zero: not known.
+  Duration time_on(std::string_view type, std::uint32_t count) const;
+  // In the order in which they were met, at most kMostTimes.
+  static constexpr std::size_t kMostTimes = 64;
+  const std::vector<DeviceTime>& times() const { return times_; }
   // A run on a device of this type ran out of memory with less than `floor`.
   void raise_device(const std::string& type, MiB floor);
   // By type, in the order in which they were met.
@@ -58,8 +75,11 @@ class Profile {
     MiB peak_memory;
     std::array<std::uint32_t, kBuckets> buckets{};
     std::vector<DeviceProfile> devices;
+    std::vector<DeviceTime> times;
   };
-  Content content() const { return {samples_, recent_mean_, peak_memory_, buckets_, devices_}; }
+  Content content() const {
+    return {samples_, recent_mean_, peak_memory_, buckets_, devices_, times_};
+  }
   static Profile of(const Content& content);
   bool operator==(const Profile&) const = default;
 
@@ -69,6 +89,7 @@ class Profile {
   MiB peak_memory_;
   std::array<std::uint32_t, kBuckets> buckets_{};
   std::vector<DeviceProfile> devices_;
+  std::vector<DeviceTime> times_;
 
   DeviceProfile& device(const std::string& type);
 };

@@ -29,4 +29,20 @@ MilliCpu weight_of(const Request& request) {
   return request.cpus + weight_of_part(devices.memory, share) * devices.count;
 }
 
+Request with_configuration(const Request& request, const Configuration& configuration) {
+  Request one = request;
+  one.configurations.clear();
+  one.devices.count = configuration.count;
+  one.devices.type = configuration.type;
+  return one;
+}
+
+std::vector<Request> variants_of(const Request& request) {
+  if (request.configurations.empty()) return {request};
+  std::vector<Request> variants;
+  for (const Configuration& configuration : request.configurations)
+    variants.push_back(with_configuration(request, configuration));
+  return variants;
+}
+
 }  // namespace tutti

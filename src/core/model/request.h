@@ -41,6 +41,13 @@ struct DeviceRequest {
   }
 };
 
+// Devices that a task could run on: so many of that type, on one node.
+struct Configuration {
+  std::string type;
+  std::uint32_t count = 0;
+  auto operator<=>(const Configuration&) const = default;
+};
+
 // The resources that one task wants, all of them on one node. Equal requests are interchangeable:
 // the scheduler groups pending work by them.
 struct Request {
@@ -53,6 +60,9 @@ struct Request {
   bool limit_cpus = false;
   bool limit_memory = false;
   std::uint32_t ports = 0;  // TCP ports of the node that nobody else is given meanwhile
+  // Several kinds and numbers of devices that would do; `devices` says then what they have in
+  // common, with count and type of the first. Empty: `devices` alone.
+  std::vector<Configuration> configurations;
   auto operator<=>(const Request&) const = default;
 };
 
@@ -74,6 +84,11 @@ struct Allocation {
   std::vector<std::uint32_t> ports;
   bool operator==(const Allocation&) const = default;
 };
+
+// The request with one of its configurations, and no others.
+Request with_configuration(const Request& request, const Configuration& configuration);
+// One for each configuration, in order; without any, the request itself.
+std::vector<Request> variants_of(const Request& request);
 
 // What an allocation or a request counts in fair share: a GPU, or 80 GiB of one, counts as sixteen
 // CPUs.

@@ -7,6 +7,7 @@
 #include "base/units.h"
 #include "core/model/ids.h"
 #include "core/model/job_spec.h"
+#include "core/model/request.h"
 #include "core/model/task_state.h"
 
 namespace tutti {
@@ -50,6 +51,14 @@ struct Reason {
 // A sentence for the user that names the cause and its numbers, without a full stop.
 std::string text_of(const Reason& reason, TimePoint now);
 
+// One of a job's configurations, as a user is told of it.
+struct ConfigurationNote {
+  Configuration configuration;
+  std::string text;    // why it has its place in the list
+  bool taken = false;  // it runs there, or would start there now
+  bool operator==(const ConfigurationNote&) const = default;
+};
+
 // The answer to "why is it waiting, what would start it, and when will it start?"
 struct Explanation {
   JobId job;
@@ -60,6 +69,8 @@ struct Explanation {
   TimePoint expected_start_p50;       // zero: cannot be said
   TimePoint expected_start_p90;
   std::string basis;  // what the expectation rests on, in words
+  // Of a job with several of them: the best first.
+  std::vector<ConfigurationNote> configurations;
 };
 
 }  // namespace tutti

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "core/plan/configurations.h"
 #include "core/plan/demand.h"
 
 namespace tutti {
@@ -40,6 +41,27 @@ ReadyJob head_of(const Ledger& ledger, const Job& job) {
   return head;
 }
 
+// What a group asks for: several requests if it has several configurations, the best first.
+void set_demand(const Ledger& ledger, const Group& group, std::span<const DeviceType> types,
+                GroupView& view) {
+  const Profile* profile = ledger.profile(group.key.kind);
+  const auto demand_for = [&](const Request& request) {
+    Demand demand = demand_of(request, profile, types);
+    view.measure = demand.measure;
+    return std::move(demand.request);
+  };
+  if (group.key.request.configurations.empty()) {
+    view.request = demand_for(group.key.request);
+    return;
+  }
+  for (const RankedConfiguration& one : rank_configurations(group, profile, ledger.nodes())) {
+    // What no node has would only keep it from what there is; nobody waits for nothing, though.
+    if (!one.usable && !view.choices.empty()) break;
+    view.choices.push_back(demand_for(with_configuration(group.key.request, one.configuration)));
+  }
+  view.request = view.choices.front();
+}
+
 GroupView view_of(const Ledger& ledger, std::uint32_t index, const Expected& expected,
                   std::span<const DeviceType> types) {
   const Group& group = ledger.group(index);
@@ -51,9 +73,7 @@ GroupView view_of(const Ledger& ledger, std::uint32_t index, const Expected& exp
   view.recent_mean = expected.recent_mean;
   view.p50 = expected.p50;
   view.p90 = expected.p90;
-  Demand demand = demand_of(group.key.request, ledger.profile(group.key.kind), types);
-  view.request = std::move(demand.request);
-  view.measure = demand.measure;
+  set_demand(ledger, group, types, view);
   return view;
 }
 

@@ -31,6 +31,9 @@ struct GroupView {
   const GroupKey* key = nullptr;
   // What it asks for once what was measured of its kind counts too.
   Request request;
+  // Of a job with several configurations: what it asks for with each of them, the best first;
+  // `request` is the first of these. Empty: `request` alone.
+  std::vector<Request> choices;
   // Nothing is known of what it needs of a device: one task has to run alone and be measured.
   bool measure = false;
   JobId measured_by;         // the job whose task does so now; zero: none

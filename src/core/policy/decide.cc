@@ -74,6 +74,27 @@ bool is_beyond(const Snapshot& snapshot, const QueueOrder& order, std::size_t po
   return snapshot.beyond.value > 0 && snapshot.beyond < order.head(position).job;
 }
 
+// What a group would take, the best first.
+std::span<const Request> requests_of(const GroupView& view) {
+  return view.choices.empty() ? std::span(&view.request, 1) : std::span(view.choices);
+}
+
+// Where a task of a group starts, and as what.
+struct Place {
+  const Request* request = nullptr;
+  NodeId node;
+};
+
+std::optional<Place> find_place(const GroupView& view, const Workspace& workspace,
+                                const std::optional<Reservation>& reservation,
+                                TimePoint bounded_end, std::span<const std::uint32_t> room) {
+  for (const Request& request : requests_of(view)) {
+    if (const auto node = workspace.find(request, reservation, bounded_end, room))
+      return Place{&request, *node};
+  }
+  return std::nullopt;
+}
+
 // What is left in this pass of the room of groups with limits of their own.
 class RoomLeft {
  public:
@@ -94,10 +115,11 @@ class RoomLeft {
   bool used_up(std::size_t position) const {
     const std::span<const std::uint32_t> room = of(position);
     if (room.empty()) return false;
-    const Request& request = snapshot_.groups[position].request;
+    const std::span<const Request> requests = requests_of(snapshot_.groups[position]);
     return std::none_of(snapshot_.nodes.begin(), snapshot_.nodes.end(), [&](const Node& node) {
       return room[node.id.value - 1] > 0 && node.state == Node::State::kUp &&
-             could_ever_fit(node, request);
+             std::any_of(requests.begin(), requests.end(),
+                         [&](const Request& request) { return could_ever_fit(node, request); });
     });
   }
 
@@ -135,7 +157,6 @@ Plan decide(const Snapshot& snapshot) {
       order->remove(*position);
       continue;
     }
-    const Request& request = view.request;
     const TimePoint bounded_end = bounded_end_of(view, snapshot.now);
     if (const ReadyJob& head = order->head(*position); !head.ranks.empty()) {
       if (failed.has_like(head, bounded_end) ||
@@ -152,8 +173,9 @@ Plan decide(const Snapshot& snapshot) {
       if (!order->granted_head(*position) && taken[*position] < view.ready) plan.more = true;
       continue;
     }
-    const auto node = workspace.find(request, plan.reservation, bounded_end, room.of(*position));
-    if (!node) {
+    const auto place =
+        find_place(view, workspace, plan.reservation, bounded_end, room.of(*position));
+    if (!place) {
       if (!room.used_up(*position)) {
         if (!plan.reservation && !strict)
           plan.reservation = reserve_for(view, snapshot, workspace, room.of(*position));
@@ -164,8 +186,8 @@ Plan decide(const Snapshot& snapshot) {
     }
     const std::uint64_t port_seed = order->head(*position).job.value * 64 + taken[*position];
     Allocation allocation =
-        workspace.take(request, *node, plan.reservation, bounded_end, port_seed);
-    room.take(*position, *node);
+        workspace.take(*place->request, place->node, plan.reservation, bounded_end, port_seed);
+    room.take(*position, place->node);
     allocation.measuring = view.measure;
     if (view.measure) measured.insert(view.key->kind);
     charge(plan.reservation, allocation, bounded_end);

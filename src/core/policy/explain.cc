@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "core/plan/configurations.h"
 #include "core/plan/demand.h"
 #include "core/plan/snapshot.h"
 #include "core/policy/decide.h"
@@ -89,8 +90,12 @@ bool would_start_as(const Waiting& waiting, const GroupKey& key) {
   Snapshot otherwise = waiting.snapshot;
   GroupView& view = otherwise.groups[waiting.position];
   view.key = &key;
-  view.request.cpus = key.request.cpus;
-  view.request.memory = key.request.memory;
+  const auto adapt = [&](Request& request) {
+    request.cpus = key.request.cpus;
+    request.memory = key.request.memory;
+  };
+  adapt(view.request);
+  for (Request& choice : view.choices) adapt(choice);
   return would_start(waiting, otherwise);
 }
 
@@ -120,8 +125,9 @@ void add_freeing_jobs(const Waiting& waiting, const Node& node, const Request& r
   for (const auto& [job, later] : without) {
     if (!fits_now(later, request)) continue;
     if (remedies.size() >= 3 || ++tried > kMostTried) return;
-    if (would_start_without(waiting, job, later))
-      remedies.push_back(fmt::format("the end of job {} (tutti cancel {})", job.value, job.value));
+    std::string remedy = fmt::format("the end of job {} (tutti cancel {})", job.value, job.value);
+    const bool named = std::find(remedies.begin(), remedies.end(), remedy) != remedies.end();
+    if (!named && would_start_without(waiting, job, later)) remedies.push_back(std::move(remedy));
   }
 }
 
@@ -150,12 +156,45 @@ void add_priority(const Waiting& waiting, std::vector<std::string>& remedies) {
     remedies.push_back("a higher --priority than what waits before it");
 }
 
+// What the reasons are about: of several configurations the best that is free, else the best.
+const Request& explained_request(const Ledger& ledger, const GroupView& view) {
+  for (const Request& choice : view.choices) {
+    const Node* node = best_node(ledger, choice, view.room);
+    if (node != nullptr && fits_now(*node, choice)) return choice;
+  }
+  return view.request;
+}
+
+// Its configurations, and the one that an allocation is of.
+void add_configurations(const Ledger& ledger, const Job& job, const Allocation* taken,
+                        Explanation& answer) {
+  const Group& group = ledger.group(job.group);
+  if (group.key.request.configurations.empty()) return;
+  const Node* node = taken == nullptr ? nullptr : ledger.find_node(taken->node);
+  bool found = false;
+  for (const RankedConfiguration& one :
+       rank_configurations(group, ledger.profile(group.key.kind), ledger.nodes())) {
+    const bool is_it =
+        !found && node != nullptr && taken->devices.size() == one.configuration.count &&
+        is_of_type(node->devices.at(taken->devices.front().id.value).type, one.configuration.type);
+    found = found || is_it;
+    answer.configurations.push_back({one.configuration, text_of(one), is_it});
+  }
+}
+
+// What a task of the group would be granted now; null: nothing.
+const Allocation* next_grant(const Plan& plan, std::uint32_t group) {
+  for (const Start& start : plan.starts)
+    if (start.group == group && !start.staged) return &start.allocation;
+  return nullptr;
+}
+
 void explain_ready(const Ledger& ledger, const Job& job, TimePoint now, Explanation& answer) {
   const Snapshot snapshot = snapshot_of(ledger, now);
   const auto position = position_of(snapshot, job.group);
   if (!position) return;
   const GroupView& view = snapshot.groups[*position];
-  const Request& request = view.request;
+  const Request& request = explained_request(ledger, view);
   if (view.measured_by.value > 0) {
     answer.reasons.push_back({.code = ReasonCode::kProfile,
                               .job = view.measured_by,
@@ -181,6 +220,10 @@ void explain_ready(const Ledger& ledger, const Job& job, TimePoint now, Explanat
     add_lacks(*node, request, answer.reasons);
     add_smaller_requests(waiting, *node, request, answer.remedies);
     add_freeing_jobs(waiting, *node, request, answer.remedies);
+    for (const Request& choice : view.choices) {
+      if (const Node* other = best_node(ledger, choice, view.room))
+        add_freeing_jobs(waiting, *other, choice, answer.remedies);
+    }
   }
   if (ahead.tasks > 0) {
     answer.reasons.push_back(
@@ -188,6 +231,7 @@ void explain_ready(const Ledger& ledger, const Job& job, TimePoint now, Explanat
     if (fits) add_priority(waiting, answer.remedies);
   }
   const Plan plan = decide(snapshot);
+  add_configurations(ledger, job, next_grant(plan, job.group), answer);
   if (fits && plan.reservation && plan.reservation->group != job.group &&
       plan.reservation->on(node->id) != nullptr) {
     const JobId head = *ledger.group(plan.reservation->group).ready.begin();
@@ -207,7 +251,11 @@ Explanation explain(const Ledger& ledger, JobId id, std::uint32_t task, TimePoin
   TUTTI_CHECK(found != nullptr && task < found->tasks.count);
   const Job& job = *found;
   Explanation answer{.job = id, .task = task, .state = job.state_of(task)};
-  if (answer.state != TaskState::kQueued) return answer;
+  if (answer.state != TaskState::kQueued) {
+    const ActiveAttempt* attempt = ledger.find_active({id, task});
+    if (attempt != nullptr) add_configurations(ledger, job, &attempt->allocation, answer);
+    return answer;
+  }
 
   for (const Dependency& dependency : job.after)
     answer.reasons.push_back(
@@ -285,6 +333,12 @@ std::string unknown_label(const std::vector<Node>& nodes, const Request& request
 }  // namespace
 
 std::string impossible(const Ledger& ledger, const Request& request) {
+  if (!request.configurations.empty()) {
+    const std::vector<Request> variants = variants_of(request);
+    for (const Request& variant : variants)
+      if (impossible(ledger, variant).empty()) return {};
+    return impossible(ledger, variants.front());
+  }
   const std::vector<Node>& nodes = ledger.nodes();
   if (nodes.empty()) return {};
   for (const Node& node : nodes) {
@@ -320,8 +374,12 @@ std::string impossible(const Ledger& ledger, const Request& request) {
 }
 
 std::string impossible_kind(const Ledger& ledger, const Request& request, const std::string& kind) {
-  const MiB need = unmet_need(request, ledger.profile(kind), device_types(ledger.nodes()));
-  if (need.value == 0) return {};
+  MiB need;
+  for (const Request& variant : variants_of(request)) {
+    const MiB unmet = unmet_need(variant, ledger.profile(kind), device_types(ledger.nodes()));
+    if (unmet.value == 0) return {};
+    need = std::max(need, unmet);
+  }
   return fmt::format(
       "no GPU is large enough: runs of kind {} needed {} MiB of GPU memory. Make it smaller, add a "
       "larger GPU, or have it measured anew: tutti profile forget {}",

@@ -6,6 +6,7 @@
 
 #include "base/nearest.h"
 #include "core/spec/array_range.h"
+#include "core/spec/model_run.h"
 #include "core/spec/quantity.h"
 #include "core/spec/text.h"
 #include "core/spec/validate.h"
@@ -67,12 +68,31 @@ Result<void> set_memory(JobSpec& spec, std::string_view text) {
   return stored;
 }
 
+Error gpus_twice() {
+  return invalid_input("gpus and configurations cannot be combined; keep one of them");
+}
+
 Result<void> set_gpus(JobSpec& spec, std::string_view text) {
+  if (!spec.request.configurations.empty()) return gpus_twice();
   const Result<DeviceRequest> gpus = parse_gpus(text);
   if (!gpus) return gpus.error();
   spec.request.devices.count = gpus->count;
   spec.request.devices.type = gpus->type;
   return {};
+}
+
+// The first stands for all where one is asked for.
+Result<void> set_configurations(JobSpec& spec, std::string_view text) {
+  auto configurations = parse_configurations(text);
+  if (!configurations) return configurations.error();
+  if (spec.request.configurations.empty() && spec.request.devices.count > 0) return gpus_twice();
+  spec.request = with_configuration(spec.request, configurations->front());
+  spec.request.configurations = *std::move(configurations);
+  return {};
+}
+
+Result<void> set_model(JobSpec& spec, std::string_view text) {
+  return store(parse_model_run(text), spec.model);
 }
 
 Result<void> set_gpu_memory(JobSpec& spec, std::string_view text) {
@@ -132,11 +152,12 @@ Result<void> set_image(JobSpec& spec, std::string_view text) {
   return {};
 }
 
-constexpr std::array<std::string_view, 23> kNames = {
-    "name",  "project",    "kind",      "array",         "max_parallel", "cpus",
-    "mem",   "gpus",       "gpu_mem",   "gpu_util",      "priority",     "time",
-    "grace", "retries",    "backoff",   "workdir",       "output",       "error",
-    "share", "gpu_policy", "framework", "start_timeout", "image"};
+constexpr std::array<std::string_view, 25> kNames = {
+    "name",      "project",       "kind",  "array",          "max_parallel",
+    "cpus",      "mem",           "gpus",  "gpu_mem",        "gpu_util",
+    "priority",  "time",          "grace", "retries",        "backoff",
+    "workdir",   "output",        "error", "share",          "gpu_policy",
+    "framework", "start_timeout", "image", "configurations", "model"};
 constexpr std::array<Setter, kNames.size()> kSetters = {
     set_text<&JobSpec::name>,
     set_text<&JobSpec::project>,
@@ -161,6 +182,8 @@ constexpr std::array<Setter, kNames.size()> kSetters = {
     set_framework,
     set_start_timeout,
     set_image,
+    set_configurations,
+    set_model,
 };
 
 }  // namespace

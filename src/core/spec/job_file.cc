@@ -9,6 +9,7 @@
 #include "core/spec/field.h"
 #include "core/spec/machine.h"
 #include "core/spec/manifest.h"
+#include "core/spec/model_run.h"
 #include "core/spec/text.h"
 #include "core/spec/validate.h"
 #include "core/spec/workers_yaml.h"
@@ -32,7 +33,7 @@ class JobReader {
     std::string_view name;
     Reader reader;
   };
-  static const std::array<Field, 12> kFields;
+  static const std::array<Field, 14> kFields;
 
   static std::vector<std::string_view> known_fields();
 
@@ -61,6 +62,8 @@ class JobReader {
   Result<void> read_snapshot(const YamlNode& value);
   Result<void> note_workers(const YamlNode& value);
   Result<void> read_container_field(const YamlNode& value);
+  Result<void> read_configurations(const YamlNode& value);
+  Result<void> read_model(const YamlNode& value);
 
   const YamlReader reader_;
   JobFileEntry entry_;
@@ -72,7 +75,7 @@ class JobReader {
   const YamlNode* workers_ = nullptr;  // read last: they begin with what is said for all
 };
 
-const std::array<JobReader::Field, 12> JobReader::kFields = {{
+const std::array<JobReader::Field, 14> JobReader::kFields = {{
     {"command", &JobReader::read_command},
     {"script", &JobReader::read_script},
     {"args", &JobReader::read_args},
@@ -85,11 +88,15 @@ const std::array<JobReader::Field, 12> JobReader::kFields = {{
     {"snapshot", &JobReader::read_snapshot},
     {"workers", &JobReader::note_workers},
     {"container", &JobReader::read_container_field},
+    {"configurations", &JobReader::read_configurations},
+    {"model", &JobReader::read_model},
 }};
 
 std::vector<std::string_view> JobReader::known_fields() {
   std::vector<std::string_view> names(scalar_fields().begin(), scalar_fields().end());
-  for (const Field& field : kFields) names.push_back(field.name);
+  for (const Field& field : kFields)
+    if (std::find(names.begin(), names.end(), field.name) == names.end())
+      names.push_back(field.name);
   return names;
 }
 
@@ -107,12 +114,12 @@ Result<JobFileEntry> JobReader::read(const YamlNode& map) {
 
 Result<void> JobReader::read_field(const YamlNode& key, const YamlNode& value) {
   const std::string& name = key.text;
+  for (const Field& field : kFields) {
+    if (field.name == name) return (this->*field.reader)(value);
+  }
   const auto scalars = scalar_fields();
   if (std::find(scalars.begin(), scalars.end(), name) != scalars.end()) {
     return read_scalar(name, value);
-  }
-  for (const Field& field : kFields) {
-    if (field.name == name) return (this->*field.reader)(value);
   }
   if (name == "jobs") return error(key, "jobs must be the only field beside its own jobs");
   return reader_.unknown(key, "", known_fields());
@@ -283,6 +290,37 @@ Result<void> JobReader::note_workers(const YamlNode& value) {
 
 Result<void> JobReader::read_container_field(const YamlNode& value) {
   return read_container(reader_, value, entry_.spec.container);
+}
+
+// A list, or one text with commas.
+Result<void> JobReader::read_configurations(const YamlNode& value) {
+  if (value.kind == Kind::kText) return read_scalar("configurations", value);
+  const auto list = texts(value, "configurations");
+  if (!list) return list.error();
+  std::string text;
+  for (const std::string& one : *list) text += (text.empty() ? "" : ",") + one;
+  const auto stored = set_field(entry_.spec, "configurations", text);
+  return stored ? stored : Result<void>(error(value, stored.error().message));
+}
+
+Result<void> JobReader::read_model(const YamlNode& value) {
+  if (value.kind == Kind::kText) return read_scalar("model", value);
+  static constexpr YamlField<ModelRun> kModelFields[] = {
+      {"name", [](const YamlReader& reader, const YamlNode& item,
+                  ModelRun& run) { return reader.keep(reader.text(item, "name"), run.name); }},
+      {"params",
+       [](const YamlReader& reader, const YamlNode& item, ModelRun& run) {
+         return reader.store(item, parse_parameters(item.text), run.parameters);
+       }},
+      {"batch",
+       [](const YamlReader& reader, const YamlNode& item, ModelRun& run) {
+         return reader.store(item, parse_batch(item.text), run.batch);
+       }},
+  };
+  const auto done = read_fields<ModelRun>(reader_, value, "model", kModelFields, entry_.spec.model);
+  if (!done) return done;
+  const auto checked = check_model_run(entry_.spec.model);
+  return checked ? checked : Result<void>(error(value, checked.error().message));
 }
 
 Result<JobFileEntry> entry_of_manifest(const YamlNode& root, const std::string& file_name) {

@@ -9,6 +9,7 @@
 #include "core/spec/array_range.h"
 #include "core/spec/checks.h"
 #include "core/spec/log_pattern.h"
+#include "core/spec/model_run.h"
 #include "core/spec/quantity.h"
 #include "core/spec/text.h"
 
@@ -206,6 +207,21 @@ Result<void> check_node_limits(const JobSpec& spec) {
   return {};
 }
 
+Result<void> check_configured(const JobSpec& spec) {
+  const Request& request = spec.request;
+  if (spec.model != ModelRun()) {
+    if (const auto checked = check_model_run(spec.model); !checked) return checked;
+  }
+  if (request.configurations.empty()) return {};
+  if (!spec.gang.workers.empty())
+    return invalid_input("configurations: workers that start together have none; give them gpus");
+  if (const auto checked = check_configurations(request.configurations); !checked) return checked;
+  const Configuration stated{request.devices.type, request.devices.count};
+  if (stated != request.configurations.front())
+    return invalid_input("configurations: gpus must be those of the first");
+  return {};
+}
+
 }  // namespace
 
 Result<void> check_name(std::string_view field, std::string_view name) {
@@ -307,9 +323,9 @@ Result<void> check_request(const Request& request, bool lease) {
 
 Result<void> validate(const JobSpec& spec) {
   constexpr auto kChecks =
-      std::array{check_gang,    check_one_command,  check_command,    check_lines,
-                 check_tasks,   check_environments, check_results,    check_place,
-                 check_numbers, check_container,    check_node_limits};
+      std::array{check_gang,    check_one_command,  check_command,     check_lines,
+                 check_tasks,   check_environments, check_results,     check_place,
+                 check_numbers, check_container,    check_node_limits, check_configured};
   for (const auto check : kChecks) {
     if (const Result<void> checked = check(spec); !checked) return checked;
   }

@@ -6,6 +6,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <random>
 #include <set>
 #include <utility>
@@ -296,15 +297,28 @@ class TrainingSimulation {
       if (choices[i]) shape = snapshot.jobs[i].options[*choices[i]].shape;
       wishes.push_back({shape, jobs_[active[i]].placement});
     }
+    // What users ask for need not be a power of two.
     const std::vector<Placement> placements =
-        traits_.compact ? place_compact(rules_.pools, wishes)
-                        : place_on_emptiest(rules_.pools, wishes, policy_->order());
+        traits_.compact && traits_.elastic
+            ? place_compact(rules_.pools, wishes)
+            : place_on_emptiest(rules_.pools, wishes, placing_order(wishes));
     for (std::size_t i = 0; i < active.size(); ++i) {
       SimulatedJob& job = jobs_[active[i]];
       job.active_sum += static_cast<double>(active.size());
       ++job.active_rounds;
       apply(job, placements[i]);
     }
+  }
+
+  std::vector<std::size_t> placing_order(const std::vector<PlacementWish>& wishes) const {
+    std::vector<std::size_t> order = policy_->order();
+    if (!order.empty()) return order;
+    order.resize(wishes.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      return wishes[a].shape.value_or(Shape()).devices > wishes[b].shape.value_or(Shape()).devices;
+    });
+    return order;
   }
 
   void apply(SimulatedJob& job, const Placement& placement) {

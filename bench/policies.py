@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""What elastic policies reach on published benchmarks, and what each idea of ours is worth.
+
+Usage: bench/policies.py --data FOLDER [--only sia-64,pollux-64,arena-1280,ablation]
+
+The data is not part of the project: see docs/user/simulate.md.
+"""
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BINARY = ROOT / "build/release/tutti"
+
+
+def simulate(data, benchmark, workload, policy, *more):
+    words = [str(BINARY), "simulate", "--benchmark", benchmark, "--data", str(data),
+             "--workload", str(workload), "--policy", policy, "--json", *more]
+    done = subprocess.run(words, capture_output=True, check=False)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(words)}: {done.stderr.decode()}")
+    return json.loads(done.stdout)["summary"]
+
+
+def mean_of(runs, key):
+    return statistics.fmean(run[key] for run in runs)
+
+
+def row(name, *cells):
+    print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
+
+
+def sia_row(name, runs):
+    times = " / ".join(f"{run['mean_jct_s'] / 3600:.3f}" for run in runs)
+    row(name, times, f"**{mean_of(runs, 'mean_jct_s') / 3600:.3f}**",
+        f"{mean_of(runs, 'p99_jct_s') / 3600:.2f}", f"{mean_of(runs, 'makespan_s') / 3600:.2f}",
+        f"{mean_of(runs, 'restarts_per_job'):.2f}", f"{100 * mean_of(runs, 'unfair'):.1f} %",
+        f"{max(run['worst_fairness'] for run in runs):.2f}",
+        f"{statistics.median(run['decision_ms_median'] for run in runs):.2f}")
+
+
+def sia_head():
+    print("\n| Sia-64, Philly | workloads 1 / 2 / 3 (h) | mean (h) | p99 | makespan | restarts/job "
+          "| worse than a 1/N share | worst | decision (ms) |\n|---|---|---|---|---|---|---|---|---|")
+
+
+def sia_runs(data, policy, *more):
+    folder = data / "sia/workloads/philly"
+    return [simulate(data, "sia-64", folder / f"workload-{n}.csv", policy, *more)
+            for n in (1, 2, 3)]
+
+
+def sia(data):
+    sia_head()
+    sia_row("tutti, cold, declared", sia_runs(data, "tutti"))
+    sia_row("tutti, cold, oblivious", sia_runs(data, "tutti", "--length", "oblivious"))
+    for seed in (1, 2, 3):
+        sia_row(f"tutti, cold, declared wrongly (seed {seed})",
+                sia_runs(data, "tutti", "--length", "noisy", "--seed", str(seed)))
+    sia_row("tutti, warm, declared", sia_runs(data, "tutti", "--knowledge", "warm"))
+    for policy in ("sia", "gavel", "las", "cells", "srtf", "fifo"):
+        sia_row(policy, sia_runs(data, policy))
+
+
+def ablation(data):
+    sia_head()
+    for policy in ("tutti", "tutti-unshared", "tutti-unamortised", "tutti-unranked",
+                   "tutti-incurious"):
+        sia_row(policy, sia_runs(data, policy))
+
+
+def pollux(data):
+    print("\n| Pollux-64 | workloads 1 / 2 / 3 / 4 (s) | mean (s) | × Pollux (2,580 s) "
+          "| restarts/job |\n|---|---|---|---|---|")
+    for policy in ("tutti", "las", "optimus"):
+        runs = [simulate(data, "pollux-64", data / f"pollux/workloads/workload-{n}.csv", policy)
+                for n in (1, 2, 3, 4)]
+        mean = mean_of(runs, "mean_jct_s")
+        row(policy, " / ".join(f"{run['mean_jct_s']:.0f}" for run in runs), f"**{mean:.0f}**",
+            f"{mean / 2580:.2f}", f"{mean_of(runs, 'restarts_per_job'):.2f}")
+
+
+def arena(data):
+    print("\n| Arena-1280, Philly, 2,000 rounds | restart cost | finished | mean queue (s) "
+          "| mean throughput | restarts/job | decision (ms) |\n|---|---|---|---|---|---|---|")
+    for policy in ("tutti", "cells", "gavel", "srtf", "fifo"):
+        for cost in ("crius", "others"):
+            run = simulate(data, "arena-1280", data / "arena/simulate_trace_philly.csv", policy,
+                           "--restart-cost", cost)
+            row(policy, cost, str(run["finished"]), f"{run['mean_queue_s']:.0f}",
+                f"{run['throughput_mean']:.0f}", f"{run['restarts_per_job']:.2f}",
+                f"{run['decision_ms_median']:.2f}")
+
+
+STAGES = {"sia-64": sia, "pollux-64": pollux, "arena-1280": arena, "ablation": ablation}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--only", default=",".join(STAGES))
+    arguments = parser.parse_args()
+    for name in arguments.only.split(","):
+        if name not in STAGES:
+            parser.error(f"no stage '{name}', only {', '.join(STAGES)}")
+        STAGES[name](arguments.data)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,69 @@
+#include "core/speed/speed_table.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "core/model/node.h"
+
+namespace tutti {
+namespace {
+
+bool equal_but_for_case(std::string_view a, std::string_view b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](unsigned char x, unsigned char y) {
+    return std::tolower(x) == std::tolower(y);
+  });
+}
+
+}  // namespace
+
+void SpeedTable::set(SpeedCell cell, Speed speed) {
+  cell.shape.type = spelling_of(cell.shape.type);
+  types_.insert(cell.shape.type);
+  entries_.insert_or_assign(std::move(cell), speed);
+}
+
+void SpeedTable::erase(const SpeedCell& cell) {
+  const auto it = entries_.find(cell);
+  if (it == entries_.end()) return;
+  const std::string type = it->first.shape.type;
+  entries_.erase(it);
+  const bool used = std::any_of(entries_.begin(), entries_.end(),
+                                [&](const auto& entry) { return entry.first.shape.type == type; });
+  if (!used) types_.erase(type);
+}
+
+std::string SpeedTable::spelling_of(const std::string& type) const {
+  for (const std::string& one : types_)
+    if (equal_but_for_case(one, type)) return one;
+  return type;
+}
+
+const Speed* SpeedTable::find(const SpeedCell& cell) const {
+  auto it = entries_.find(cell);
+  if (it == entries_.end()) {
+    SpeedCell known = cell;
+    known.shape.type = type_for(cell.shape.type);
+    it = entries_.find(known);
+  }
+  return it == entries_.end() ? nullptr : &it->second;
+}
+
+std::string SpeedTable::type_for(std::string_view type) const {
+  if (type.empty()) return {};
+  for (const std::string& one : types_)
+    if (equal_but_for_case(one, type)) return one;
+  for (const std::string& one : types_)
+    if (is_of_type(type, one)) return one;
+  for (const std::string& one : types_)
+    if (is_of_type(one, type)) return one;
+  return {};
+}
+
+std::vector<std::string> SpeedTable::models() const {
+  std::vector<std::string> names;
+  for (const auto& [cell, speed] : entries_)
+    if (names.empty() || names.back() != cell.run.name) names.push_back(cell.run.name);
+  return names;
+}
+
+}  // namespace tutti

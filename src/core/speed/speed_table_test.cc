@@ -1,0 +1,71 @@
+#include "core/speed/speed_table.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tutti {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::UnorderedElementsAre;
+
+SpeedCell bert_on(const std::string& type, std::uint32_t per_node = 4) {
+  return {{"bert", 1'300'000'000, 128}, {type, 1, per_node}};
+}
+
+TEST(SpeedTable, the_newest_speed_of_a_cell_counts) {
+  SpeedTable table;
+  table.set(bert_on("a100"), {3});
+  table.set(bert_on("a100"), {2});
+  ASSERT_EQ(table.size(), 1u);
+  EXPECT_EQ(table.find(bert_on("a100"))->seconds, 2);
+  EXPECT_EQ(table.find(bert_on("a100", 8)), nullptr);
+}
+
+TEST(SpeedTable, types_that_differ_in_case_alone_are_one) {
+  SpeedTable table;
+  table.set(bert_on("a100"), {3});
+  table.set(bert_on("A100", 8), {2});
+  EXPECT_THAT(table.types(), UnorderedElementsAre("a100"));
+  EXPECT_NE(table.find(bert_on("A100")), nullptr);
+}
+
+TEST(SpeedTable, a_nodes_type_is_known_by_what_it_is_a_size_of) {
+  SpeedTable table;
+  table.set(bert_on("a100"), {3});
+  table.set(bert_on("V100-32G"), {5});
+  EXPECT_EQ(table.type_for("A100-80G"), "a100");
+  EXPECT_EQ(table.type_for("v100"), "V100-32G");
+  EXPECT_EQ(table.type_for("A10"), "");
+  EXPECT_EQ(table.find(bert_on("A100-80G"))->seconds, 3);
+}
+
+TEST(SpeedTable, of_two_sizes_each_has_its_own_speed) {
+  SpeedTable table;
+  table.set(bert_on("A100-40G"), {0});
+  table.set(bert_on("A100-80G"), {3});
+  EXPECT_FALSE(table.find(bert_on("A100-40G"))->fits());
+  EXPECT_TRUE(table.find(bert_on("a100-80g"))->fits());
+}
+
+TEST(SpeedTable, what_is_forgotten_takes_its_type_along) {
+  SpeedTable table;
+  table.set(bert_on("a100"), {3});
+  table.set(bert_on("a100", 8), {2});
+  table.erase(bert_on("a100"));
+  EXPECT_EQ(table.type_for("A100-80G"), "a100");
+  table.erase(bert_on("a100", 8));
+  table.erase(bert_on("a100", 8));
+  EXPECT_EQ(table, SpeedTable());
+}
+
+TEST(SpeedTable, models_are_told_once_each) {
+  SpeedTable table;
+  table.set(bert_on("a100"), {3});
+  table.set(bert_on("a100", 8), {2});
+  table.set({{"moe", 1, 1}, {"t4", 1, 1}}, {1});
+  EXPECT_THAT(table.models(), ElementsAre("bert", "moe"));
+}
+
+}  // namespace
+}  // namespace tutti
