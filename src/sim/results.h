@@ -57,7 +57,7 @@ struct RunResult {
   std::uint32_t devices = 0;
   bool cores = false;              // the cluster has no devices: `devices` counts cores
   std::vector<ClusterNode> nodes;  // may be empty: then those of the jobs' spans are all
-  std::vector<JobResult> jobs;  // all that were submitted, in the order of submission
+  std::vector<JobResult> jobs;     // all that were submitted, in the order of submission
   std::vector<ClusterSample> samples;
   std::vector<double> decision_ms;  // how long each decision took
 };

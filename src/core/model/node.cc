@@ -44,8 +44,10 @@ MiB free_memory(const Device& device) {
 }
 
 bool suffices_now(const Device& device, const DeviceRequest& wanted) {
-  if (!suffices_empty(device, wanted)) return false;
-  if (wanted.whole()) return device.holders == 0 && device.foreign <= kIdleForeign;
+  const bool whole = wanted.whole();
+  // Most are in use when somebody waits: that is seen before types are compared.
+  if ((whole && device.holders > 0) || !suffices_empty(device, wanted)) return false;
+  if (whole) return device.foreign <= kIdleForeign;
   return memory_of(device, wanted) <= free_memory(device) &&
          device.reserved_share + wanted.share <= kWholeDevice &&
          device.reserved_share < kWholeDevice;

@@ -7,6 +7,7 @@
 #include <set>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/policy/backfill.h"
@@ -47,6 +48,26 @@ bool place_gang(const ReadyJob& gang, TimePoint bounded_end, const Snapshot& sna
   plan.gangs.push_back({gang.job, std::move(grants)});
   return true;
 }
+
+// The gangs that found no room in this pass. Who wants the same finds none either: what is free
+// becomes less, and what is reserved does not.
+class FailedGangs {
+ public:
+  bool has_like(const ReadyJob& gang, TimePoint bounded_end) const {
+    const auto same = [](const Request* a, const Request* b) { return *a == *b; };
+    return std::any_of(failed_.begin(), failed_.end(), [&](const auto& one) {
+      const std::vector<const Request*>& ranks = one.first->ranks;
+      return one.second == bounded_end &&
+             std::equal(ranks.begin(), ranks.end(), gang.ranks.begin(), gang.ranks.end(), same);
+    });
+  }
+  void add(const ReadyJob& gang, TimePoint bounded_end) {
+    if (!has_like(gang, bounded_end)) failed_.emplace_back(&gang, bounded_end);
+  }
+
+ private:
+  std::vector<std::pair<const ReadyJob*, TimePoint>> failed_;
+};
 
 // Whether jobs that the snapshot leaves out are older.
 bool is_beyond(const Snapshot& snapshot, const QueueOrder& order, std::size_t position) {
@@ -117,6 +138,7 @@ Plan decide(const Snapshot& snapshot) {
   RoomLeft room(snapshot);
   std::vector<std::size_t> blocked;
   std::vector<std::uint64_t> taken(snapshot.groups.size());
+  FailedGangs failed;
 
   // What has begun comes first: it holds room while it waits for the rest of itself.
   for (const auto& [group, gang] : snapshot.regrowing)
@@ -137,7 +159,9 @@ Plan decide(const Snapshot& snapshot) {
     }
     const TimePoint bounded_end = bounded_end_of(view, snapshot.now);
     if (const ReadyJob& head = order->head(*position); !head.ranks.empty()) {
-      if (!place_gang(head, bounded_end, snapshot, workspace, plan)) {
+      if (failed.has_like(head, bounded_end) ||
+          !place_gang(head, bounded_end, snapshot, workspace, plan)) {
+        failed.add(head, bounded_end);
         if (!plan.reservation && !strict)
           plan.reservation = reserve_for_gang(view, head, snapshot, workspace.nodes());
         blocked.push_back(*position);
@@ -172,6 +196,8 @@ Plan decide(const Snapshot& snapshot) {
     plan.closed = false;
     if (!order->granted(*position) && taken[*position] < view.ready) plan.more = true;
   }
+  // Whoever the snapshot leaves out comes next.
+  if (snapshot.beyond.value > 0 && !plan.closed) plan.more = true;
   if (!plan.more && !strict) look_ahead(snapshot, blocked, taken, plan);
   return plan;
 }

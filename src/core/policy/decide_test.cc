@@ -226,5 +226,27 @@ TEST(snapshot, equal_jobs_are_one_group) {
   EXPECT_EQ(snapshot.groups[0].ready, 5u);
 }
 
+// A gang that finds no room says nothing about another one of other ranks.
+TEST(decide, a_gang_that_does_not_fit_does_not_hide_one_that_does) {
+  World world({with_gpus(node("a", 8), 2), with_gpus(node("b", 8), 2)});
+  const auto gang_of = [](std::uint32_t ranks, std::uint32_t each, const std::string& user) {
+    JobSpec gang = spec(gpus(each, 1000));
+    WorkerGroup workers;
+    workers.ranks.count = ranks;
+    workers.ranks.request = gpus(each, 1000);
+    gang.gang.workers = {workers};
+    gang.tasks.shape = TaskSet::Shape::kGang;
+    gang.tasks.count = ranks;
+    gang.user = user;
+    return gang;
+  };
+  world.submit(gang_of(3, 2, "ann"));
+  world.submit(gang_of(3, 2, "bob"));
+  const JobId fits = world.submit(gang_of(2, 2, "cid"));
+  world.pass();
+  ASSERT_EQ(world.plan.gangs.size(), 1u);
+  EXPECT_EQ(world.plan.gangs[0].job, fits);
+}
+
 }  // namespace
 }  // namespace tutti

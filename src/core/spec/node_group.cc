@@ -18,9 +18,10 @@ constexpr MiB kUsualMemory{256 * 1024};
 constexpr MiB kUsualGpuMemory{80 * 1024};
 
 Error bad_group(std::string_view text) {
-  return invalid_input("add-nodes: " + shown(text) +
-                       " is not COUNTxTYPE:GPUS; write for instance 2xA100:8, or 4xcpu:64 for nodes "
-                       "without GPUs");
+  return invalid_input(
+      "add-nodes: " + shown(text) +
+      " is not COUNTxTYPE:GPUS; write for instance 2xA100:8, or 4xcpu:64 for nodes "
+      "without GPUs");
 }
 
 bool is_type(std::string_view text) {
@@ -55,9 +56,9 @@ Result<NodeGroup> parse_group(std::string_view text) {
 // "A100-80G" says how much memory it has.
 MiB memory_of_type(std::string_view type) {
   const std::size_t dash = type.rfind('-');
-  if (dash == std::string_view::npos) return kUsualGpuMemory;
+  if (dash == std::string_view::npos || !type.ends_with('G')) return kUsualGpuMemory;
   const Result<MiB> memory = parse_memory(type.substr(dash + 1));
-  return memory && memory->value >= 1024 ? *memory : kUsualGpuMemory;
+  return memory ? *memory : kUsualGpuMemory;
 }
 
 Node node_of(const NodeGroup& group) {

@@ -11,8 +11,8 @@
 
 namespace tutti {
 
-// Nodes that are alike, of a cluster that is only thought of. Zero CPUs and no memory: what is usual
-// beside its GPUs.
+// Nodes that are alike, of a cluster that is only thought of. Zero CPUs and no memory: what is
+// usual beside its GPUs.
 struct NodeGroup {
   std::string name = "node";  // they are called node-1, node-2, …
   std::uint32_t count = 1;

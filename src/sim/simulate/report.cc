@@ -16,7 +16,7 @@ namespace {
 constexpr std::string_view kPlace = "/*TUTTI_DATA*/null";
 // Rows of a picture; what a cluster has beyond is left out of it.
 constexpr std::uint32_t kMostRows = 20'000;
-// Cores are many and alike: a node has at most so many rows.
+// Cores are many and alike: a node has at most about so many rows, each for several if need be.
 constexpr std::uint32_t kMostCoreRows = 64;
 
 // One stretch of a job on one node.
@@ -99,10 +99,12 @@ std::string nodes_json(const RunResult& run) {
   std::size_t rows_left = kMostRows;
   for (std::size_t i = 0; i < nodes.size() && rows_left > 0; ++i) {
     const std::uint32_t most = run.cores ? kMostCoreRows : kMostRows;
-    NodeRows rows(std::min(nodes[i].devices, most));
-    if (nodes[i].devices > 0) rows.close();
+    const std::uint32_t each = std::max(1u, (nodes[i].devices + most - 1) / most);
+    NodeRows rows(nodes[i].devices / each);
+    if (nodes[i].devices > 0 && each == 1) rows.close();
     std::string bars;
-    for (const Stretch& stretch : stretches[i]) {
+    for (Stretch stretch : stretches[i]) {
+      stretch.devices = (stretch.devices + each - 1) / each;
       const std::vector<std::uint32_t> taken = rows.take(stretch);
       for (std::size_t at = 0; at < taken.size();) {
         std::size_t next = at + 1;

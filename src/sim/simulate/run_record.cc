@@ -31,8 +31,8 @@ std::uint32_t whole_size(const JobSpec& spec, bool cores) {
 
 }  // namespace
 
-RunRecord::RunRecord(const std::vector<Node>& nodes, TimePoint start, bool detailed)
-    : start_(start), detailed_(detailed), builder_(0), used_(nodes.size()) {
+RunRecord::RunRecord(const std::vector<Node>& nodes, TimePoint start, Detail detail)
+    : start_(start), detail_(detail), builder_(0), used_(nodes.size()) {
   run_.cores = std::all_of(nodes.begin(), nodes.end(),
                            [](const Node& node) { return node.devices.empty(); });
   for (const Node& node : nodes) {
@@ -144,7 +144,7 @@ void RunRecord::on(const AttemptEnded& ended, double at_s) {
 
 void RunRecord::add_span(Live& job, const Held& held, double to_s) {
   job.result.device_s += held.devices * (to_s - held.from_s);
-  if (!detailed_) return;
+  if (detail_ != Detail::kSpans) return;
   const ClusterNode& node = run_.nodes[held.node.value - 1];
   job.result.spans.push_back({held.from_s, to_s, held.devices > 0 && !run_.cores ? node.type : "",
                               std::vector<std::string>(std::max(1u, held.devices), node.name)});
@@ -163,7 +163,7 @@ void RunRecord::finish_job(Live& job, double at_s, bool ended) {
   if (run_.devices > 0 && job.longest_s > 0)
     result.alone_s = std::max(job.longest_s, job.work * others / run_.devices);
   builder_.add(result, at_s);
-  if (detailed_) results_.emplace(job.number, std::move(result));
+  if (detail_ != Detail::kNone) results_.emplace(job.number, std::move(result));
 }
 
 void RunRecord::sample() {

@@ -14,13 +14,19 @@
 
 namespace tutti {
 
+// What is kept of jobs that have ended.
+enum class Detail : std::uint8_t {
+  kNone,   // nothing but what the summary needs
+  kJobs,   // what became of each
+  kSpans,  // and who had which devices when
+};
+
 // Watches a controller and writes down what becomes of each job and of the cluster. What has ended
 // is added to the summary at once; it is kept in detail only if that is wanted. Owned by the
 // simulation; one thread.
 class RunRecord final : public Publisher {
  public:
-  // `detailed`: keep every job and who had which devices when.
-  RunRecord(const std::vector<Node>& nodes, TimePoint start, bool detailed);
+  RunRecord(const std::vector<Node>& nodes, TimePoint start, Detail detail);
 
   // A job will be submitted under this number; its spec says the number as the command's second
   // word.
@@ -67,7 +73,7 @@ class RunRecord final : public Publisher {
   void sample();
 
   TimePoint start_;
-  bool detailed_;
+  Detail detail_;
   RunResult run_;
   SummaryBuilder builder_;
   Summary summary_;

@@ -107,7 +107,9 @@ Result<Done> run_policy(const SimulationRequest& request, Stage& stage, const st
                           .ordering = *ordering,
                           .jobs_scale = request.jobs_scale,
                           .seed = request.seed,
-                          .detailed = request.json || !request.report.empty(),
+                          .detail = !request.report.empty() ? Detail::kSpans
+                                    : request.json          ? Detail::kJobs
+                                                            : Detail::kNone,
                           .progress = {}};
   if (sinks.progress) {
     options.progress = [&](std::uint64_t ended, double now_s) {

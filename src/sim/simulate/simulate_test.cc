@@ -29,7 +29,7 @@ Case read(const std::string& text, Ordering ordering = Ordering::kFair) {
   Case made{workload_of(parsed->jobs), {}};
   made.options.nodes = nodes_of(parsed->cluster);
   made.options.ordering = ordering;
-  made.options.detailed = true;
+  made.options.detail = Detail::kSpans;
   return made;
 }
 
@@ -78,7 +78,7 @@ TEST(trace_run, the_summary_of_the_kept_jobs_is_that_of_the_run) {
 
 TEST(trace_run, without_details_the_summary_is_the_same) {
   Case made = read(kThree);
-  made.options.detailed = false;
+  made.options.detail = Detail::kNone;
   const TraceOutcome lean = run(std::move(made));
   EXPECT_TRUE(lean.run.jobs.empty());
   EXPECT_EQ(summary_json(lean.summary, false), summary_json(run(read(kThree)).summary, false));

@@ -68,7 +68,7 @@ TraceRun::TraceRun(Workload& workload, const TraceRunOptions& options)
     : workload_(workload),
       options_(options),
       copies_(options.jobs_scale, options.seed),
-      record_(options.nodes, VirtualClock::kStart, options.detailed),
+      record_(options.nodes, VirtualClock::kStart, options.detail),
       executor_(clock_,
                 [this](const StartAttempt& order) {
                   return SimRun{record_.run_of(order.attempt.task), {}, false};

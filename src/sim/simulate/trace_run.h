@@ -9,6 +9,7 @@
 #include "core/model/node.h"
 #include "core/plan/ordering.h"
 #include "sim/results.h"
+#include "sim/simulate/run_record.h"
 #include "sim/workload/workload.h"
 
 namespace tutti {
@@ -19,7 +20,7 @@ struct TraceRunOptions {
   // Every job is there so many times; a broken part by chance, which follows from the seed.
   double jobs_scale = 1;
   std::uint64_t seed = 0;
-  bool detailed = false;  // the result has every job
+  Detail detail = Detail::kNone;
   // Told now and then how many jobs have ended, and the time in the simulation in seconds.
   std::function<void(std::uint64_t ended, double now_s)> progress;
 };

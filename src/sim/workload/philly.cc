@@ -136,7 +136,7 @@ Result<std::optional<WorkloadJob>> PhillyReader::read(std::string_view line, std
   spec.name = cell(cells, "job_id").value_or(std::to_string(number - 1));
   spec.user = cell(cells, "user").value_or("");
   spec.project = cell(cells, "vc").value_or("default");
-  spec.kind = std::to_string(*gpus) + " GPUs";
+  spec.kind = std::to_string(*gpus) + (*gpus == 1 ? " GPU" : " GPUs");
   return std::optional(std::move(job));
 }
 
