@@ -69,9 +69,9 @@ class Cluster {
       for (const Start& start : plan.starts) {
         if (placed == most) return placed;
         const TaskId task = ledger.next_ready(start.group).value();
-        const Request& request = ledger.group(start.group).key.request;
+        const GroupKey& key = ledger.group(start.group).key;
         happen(AttemptPlaced{{task, 1},
-                             ledger.lane_for(start.allocation.node, request),
+                             ledger.lane_for(start.allocation.node, key),
                              start.staged,
                              start.allocation});
         ++placed;
