@@ -25,6 +25,7 @@
 #include "exec/keeper/link.h"
 #include "exec/keeper/messages.h"
 #include "exec/keeper/supervisor.h"
+#include "telemetry/monotonic.h"
 
 namespace tutti {
 namespace {

@@ -22,6 +22,7 @@ ROUTES = {
     ("put", "/v1/blobs/{sha256}"), ("post", "/v1/daemon/stop"), ("post", "/v1/leases"),
     ("delete", "/v1/leases/{id}"), ("get", "/v1/gpus"), ("get", "/v1/profiles"),
     ("post", "/v1/profiles"), ("get", "/v1/profiles/{kind}"), ("delete", "/v1/profiles/{kind}"),
+    ("get", "/v1/speeds"), ("post", "/v1/speeds"), ("delete", "/v1/speeds/{model}"),
 }
 
 
@@ -51,13 +52,16 @@ def test_every_documented_route_answers(daemon, document):
     sha256 = hashlib.sha256(b"{}").hexdigest()
     routes = sorted(documented(document), key=lambda route: (route[1].endswith("/daemon/stop"), route[0] == "delete"))
     for method, path in routes:
-        target = path.format(id=1, name=node, sha256=sha256, kind="true")
+        target = path.format(id=1, name=node, sha256=sha256, kind="true", model="none")
         if target == "/v1/events":
             assert stream_opens(daemon, target)
             continue
         answer = daemon.api.request(method.upper(), target, None if method == "get" else "{}")
         if method == "delete" and path == "/v1/leases/{id}":
             assert "no live lease" in answer.error["message"]
+            continue
+        if path == "/v1/speeds/{model}":
+            assert "none" in answer.error["message"]
             continue
         assert answer.status not in (404, 405, 500, 501), (method, path, answer.status, answer.body)
 
@@ -75,7 +79,7 @@ def test_undocumented_methods_are_405_and_say_what_is_allowed(daemon, document):
     for path in sorted({path for _, path in known}):
         if ("delete", path) in known:
             continue
-        answer = daemon.api.request("DELETE", path.format(id=1, name="x", sha256="0" * 64))
+        answer = daemon.api.request("DELETE", path.format(id=1, name="x", sha256="0" * 64, kind="k", model="m"))
         assert answer.status == 405, (path, answer.status)
         assert answer.headers["Allow"]
 
