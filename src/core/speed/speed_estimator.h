@@ -23,6 +23,7 @@ struct SpeedEstimate {
   double factor = 1;
   // How likely it is that it fits, from 0 to 1.
   double chance = 1;
+  bool operator==(const SpeedEstimate&) const = default;
 };
 
 // Estimates the speed of one model on devices and with sizes and batches that were not measured
