@@ -46,7 +46,7 @@ TEST(properties, nothing_is_over_allocated_and_all_counts_are_right) {
 
 TEST(properties, gangs_of_several_groups_live_among_the_others) {
   std::size_t begun = 0;
-  live(20, 40, {}, [&](RandomLife& life) -> std::string {
+  live(200, 40, {}, [&](RandomLife& life) -> std::string {
     for (const auto& [id, job] : life.simulation.ledger().jobs())
       begun += life.simulation.ledger().ranks_of(job).size() > 1 && job.counts.active() > 1 ? 1 : 0;
     return "";
