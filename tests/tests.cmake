@@ -1,6 +1,6 @@
 # What the unit tests need beyond their own component: the shared builders in tests/support, which are
 # included by their path from the root, and the simulator.
-foreach(name base core sim telemetry)
+foreach(name base core sim telemetry wire)
   if(TARGET unit_${name})
     target_include_directories(unit_${name} PRIVATE "${CMAKE_SOURCE_DIR}")
   endif()
@@ -12,9 +12,14 @@ foreach(name core)
 endforeach()
 if(TARGET unit_sim)
   target_compile_definitions(unit_sim
-                             PRIVATE TUTTI_SCENARIO_DIR="${CMAKE_SOURCE_DIR}/tests/scenario"
-                                     TUTTI_BENCHMARK_FOLDER="${CMAKE_SOURCE_DIR}/../shared/data")
+                             PRIVATE TUTTI_SCENARIO_DIR="${CMAKE_SOURCE_DIR}/tests/scenario")
 endif()
+foreach(name sim wire)
+  if(TARGET unit_${name})
+    target_compile_definitions(
+      unit_${name} PRIVATE TUTTI_BENCHMARK_FOLDER="${CMAKE_SOURCE_DIR}/../shared/data")
+  endif()
+endforeach()
 
 # Drivers' libraries that say what a test tells them. They are opened at run time, by any program, so
 # that no sanitizer's runtime may be needed.

@@ -4,13 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <boost/json.hpp>
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 
 #include "core/speed/speed_estimator.h"
 #include "core/speed/speed_text.h"
+#include "tests/support/benchmark_data.h"
 
 namespace tutti {
 namespace {
@@ -59,19 +58,10 @@ TEST(SpeedJson, errors_name_the_line) {
               HasSubstr("stands twice"));
 }
 
-// Where the data of published benchmarks is, if it is there.
-std::filesystem::path benchmark_file(const std::string& name) {
-  const char* folder = std::getenv("TUTTI_BENCHMARK_DATA");
-  const std::filesystem::path data =
-      folder != nullptr ? std::filesystem::path(folder)
-                        : std::filesystem::path(__FILE__).parent_path() / "../../../shared/data";
-  return data / name;
-}
-
 TEST(SpeedJson, estimates_for_the_published_table_are_right_to_a_few_percent) {
-  const auto path = benchmark_file("arena/prof_database.json");
-  if (!std::filesystem::exists(path))
-    GTEST_SKIP() << path << " is not there; TUTTI_BENCHMARK_DATA may name the folder";
+  const auto data = benchmark_data(TUTTI_BENCHMARK_FOLDER);
+  if (!data) GTEST_SKIP() << kNoBenchmarkData;
+  const std::string path = *data + "/arena/prof_database.json";
   std::ifstream file(path);
   const std::string text((std::istreambuf_iterator<char>(file)), {});
   const auto table = read_speeds(text);

@@ -24,7 +24,7 @@ void Speeds::set_limits(const std::string& kind, const std::string& type, const 
 void Speeds::saw_step(const std::string& kind, const std::string& type, const StepSample& sample) {
   Kind& known = kinds_[kind];
   known.most_devices = std::max(known.most_devices, sample.devices);
-  KindOnType& here = known.types[type];
+  OnType& here = known.types[type];
   const auto key = std::tuple(sample.nodes, sample.devices, sample.local_batch);
   const bool seen = here.samples.contains(key);
   const auto of_shape =
@@ -44,7 +44,7 @@ void Speeds::saw_step(const std::string& kind, const std::string& type, const St
   here.corrections[{sample.nodes, sample.devices}] = sample.step_s / predicted;
 }
 
-void Speeds::refit(KindOnType& known) const {
+void Speeds::refit(OnType& known) const {
   std::vector<StepSample> samples;
   for (const auto& [key, sample] : known.samples) samples.push_back(sample);
   known.model = fit_step_model(samples, kTolerance);
@@ -87,8 +87,7 @@ double Speeds::rate(const std::string& kind, const std::string& type, std::uint3
   const auto limits = known.limits.find(type);
   if (limits == known.limits.end()) return 0;
   const auto here = known.types.find(type);
-  const KindOnType* source =
-      here != known.types.end() && here->second.model ? &here->second : nullptr;
+  const OnType* source = here != known.types.end() && here->second.model ? &here->second : nullptr;
   double borrowed = 1;
   if (source == nullptr) {
     // Never seen on this type: as on another one, by what a single device of each can do.

@@ -12,15 +12,6 @@
 
 namespace tutti {
 
-// What is known of a kind of training job on one type of device.
-struct KindOnType {
-  std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, StepSample> samples;
-  std::optional<StepModel> model;
-  // Measured by predicted step time, for each number of nodes and devices that it ran on.
-  std::map<std::pair<std::uint32_t, std::uint32_t>, double> corrections;
-  double one_device_speed = 0;  // as the type is known to be; only ratios between types count
-};
-
 // How fast kinds of training jobs are in shapes in which nobody has run them: learnt from their
 // steps. Jobs of a kind share what is known, so that only the first one has to find out. A value.
 class Speeds {
@@ -46,14 +37,22 @@ class Speeds {
               std::uint32_t devices, const GradientStats& stats, bool curious) const;
 
  private:
+  // What is known of a kind on one type of device.
+  struct OnType {
+    std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, StepSample> samples;
+    std::optional<StepModel> model;
+    // Measured by predicted step time, for each number of nodes and devices that it ran on.
+    std::map<std::pair<std::uint32_t, std::uint32_t>, double> corrections;
+    double one_device_speed = 0;  // as the type is known to be; only ratios between types count
+  };
   struct Kind {
-    std::map<std::string, KindOnType> types;
+    std::map<std::string, OnType> types;
     std::map<std::string, BatchLimits> limits;
     std::optional<GradientStats> first_gradient;
     double calibration = 1;
     std::uint32_t most_devices = 0;
   };
-  void refit(KindOnType& known) const;
+  void refit(OnType& known) const;
   std::map<std::string, Kind> kinds_;
 };
 

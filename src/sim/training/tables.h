@@ -90,7 +90,7 @@ class LearningTable {
     std::vector<double> iteration;
     std::vector<GradientStats> stats;
   };
-  // The curves around a batch, and how much the second one counts.
+  // The curves around a batch; the same one twice if it was tried.
   struct Between {
     const Curve* low = nullptr;
     const Curve* high = nullptr;

@@ -14,8 +14,8 @@
 #include "core/elastic/placement.h"
 #include "core/elastic/policies.h"
 #include "core/elastic/speeds.h"
-#include "sim/csv_table.h"
 #include "sim/training/trainee.h"
+#include "sim/training/training_jobs.h"
 
 namespace tutti {
 namespace {
@@ -48,44 +48,6 @@ BenchmarkRules rules_of(TrainingBenchmark benchmark) {
   return rules;
 }
 
-// A line of a workload.
-struct WorkloadJob {
-  std::string name;
-  std::string application;
-  double submit_s = 0;
-  std::uint32_t devices = 1;
-  double batch = 0;
-};
-
-Result<std::vector<WorkloadJob>> read_workload(const std::string& path) {
-  const Result<CsvTable> table = CsvTable::read(path);
-  if (!table) return table.error();
-  std::vector<std::size_t> columns;
-  for (const char* name : {"name", "time", "application", "num_replicas", "batch_size"}) {
-    const Result<std::size_t> column = table->column(name);
-    if (!column) return column.error();
-    columns.push_back(*column);
-  }
-  std::vector<WorkloadJob> jobs;
-  std::set<std::string> names;
-  for (std::size_t i = 0; i < table->rows(); ++i) {
-    const Result<double> time = table->number(i, columns[1]);
-    if (!time) return time.error();
-    const Result<std::uint32_t> devices = table->count(i, columns[3]);
-    if (!devices) return devices.error();
-    const Result<double> batch = table->number(i, columns[4]);
-    if (!batch) return batch.error();
-    if (*time < 0) return table->error_at(i, "a job cannot come before the start");
-    if (*devices < 1) return table->error_at(i, "a job needs at least one device");
-    jobs.push_back(
-        {table->text(i, columns[0]), table->text(i, columns[2]), *time, *devices, *batch});
-    if (!names.insert(jobs.back().name).second)
-      return table->error_at(i, "a second job '" + jobs.back().name + "'");
-  }
-  if (jobs.empty()) return invalid_input(path + ": has no jobs");
-  return jobs;
-}
-
 Layout layout_of(const Placement& placement) {
   Layout layout;
   for (std::size_t i = 0; i < placement.nodes.size(); ++i) {
@@ -116,7 +78,7 @@ std::vector<Shape> compact_shapes(std::uint32_t number, const Pool& pool) {
 
 // One simulated job and what the scheduler keeps of it.
 struct SimulatedJob {
-  const WorkloadJob* line = nullptr;
+  const TrainingJob* line = nullptr;
   std::unique_ptr<Trainee> trainee;
   Placement placement;
   double declared_factor = 1;
@@ -130,7 +92,7 @@ struct SimulatedJob {
 class TrainingSimulation {
  public:
   TrainingSimulation(BenchmarkRules rules, const TrainingOptions& options,
-                     const ElasticTraits& traits, std::vector<WorkloadJob> lines,
+                     const ElasticTraits& traits, std::vector<TrainingJob> lines,
                      std::map<std::string, Application> applications)
       : rules_(std::move(rules)),
         options_(options),
@@ -140,7 +102,7 @@ class TrainingSimulation {
         policy_(make_elastic_policy(traits.name)),
         round_s_(traits.name == "gavel" ? kGavelRoundS : kRoundS) {
     std::mt19937_64 dice(options.seed);
-    for (const WorkloadJob& line : lines_) {
+    for (const TrainingJob& line : lines_) {
       SimulatedJob job;
       job.line = &line;
       const Application& application = applications_.at(line.application);
@@ -156,6 +118,7 @@ class TrainingSimulation {
       job.result.devices = line.devices;
       jobs_.push_back(std::move(job));
     }
+    left_ = jobs_.size();
     learn_in_advance();
   }
 
@@ -222,9 +185,7 @@ class TrainingSimulation {
           }
         }
       }
-      if (rules_.training.slowed) speeds_.saw_speed(kind_of(job), 1, 1);
     }
-    left_ = jobs_.size();
   }
 
   void step() {
@@ -515,7 +476,7 @@ class TrainingSimulation {
   BenchmarkRules rules_;
   const TrainingOptions& options_;
   const ElasticTraits& traits_;
-  std::vector<WorkloadJob> lines_;
+  std::vector<TrainingJob> lines_;
   std::map<std::string, Application> applications_;
   std::unique_ptr<ElasticPolicy> policy_;
   double round_s_;
@@ -539,12 +500,12 @@ Result<RunResult> run_training(TrainingBenchmark benchmark, const TrainingOption
   BenchmarkRules rules = rules_of(benchmark);
   if (traits->per_step && rules.pools.size() > 1)
     return invalid_input("the policy '" + options.policy + "' knows one type of device only");
-  Result<std::vector<WorkloadJob>> lines = read_workload(options.workload);
+  Result<std::vector<TrainingJob>> lines = read_training_jobs(options.workload);
   if (!lines) return lines.error();
   std::vector<std::string> types;
   for (const Pool& pool : rules.pools) types.push_back(pool.type);
   std::map<std::string, Application> applications;
-  for (const WorkloadJob& line : *lines) {
+  for (const TrainingJob& line : *lines) {
     if (applications.contains(line.application)) continue;
     Result<Application> application = read_application(options.data, line.application, types);
     if (!application) return application.error();
