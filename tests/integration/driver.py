@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import subprocess
 import time
 from pathlib import Path
@@ -93,7 +94,10 @@ class Tutti:
         return done
 
     def start(self, *more, slots=2, **popen):
-        self.ok("daemon", "start", "--slots", slots, *more, **popen)
+        # Daemons of tests that run meanwhile number their jobs alike: they must not meet at ports.
+        first = random.randrange(20000, 27000)
+        self.ok("daemon", "start", "--slots", slots, "--ports", f"{first}-{first + 2999}", *more,
+                **popen)
         return self
 
     def status(self):
