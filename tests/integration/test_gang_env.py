@@ -26,6 +26,8 @@ optimizer.step()
 weights = [torch.zeros(1, 4) for _ in range(size)]
 dist.all_gather(weights, model.module.weight.data)
 print("sum", int(total), "same", all(torch.equal(weights[0], one) for one in weights))
+dist.barrier()
+dist.destroy_process_group()
 """
 
 JAX = """
