@@ -31,6 +31,7 @@ std::string elastic_policy_names();
 const ElasticTraits* find_elastic_policy(std::string_view name);
 std::unique_ptr<ElasticPolicy> make_elastic_policy(std::string_view name);
 
+std::unique_ptr<ElasticPolicy> make_backfill_policy();
 std::unique_ptr<ElasticPolicy> make_cells_policy();
 std::unique_ptr<ElasticPolicy> make_fifo_policy();
 std::unique_ptr<ElasticPolicy> make_gavel_policy();

@@ -21,14 +21,6 @@ std::optional<std::size_t> fitting_wanted(const ElasticJob& job, const FreeDevic
   return best;
 }
 
-// Seconds until it ends if it gets its devices now.
-double seconds_left(const ElasticJob& job) {
-  const auto option = job.current ? job.current : wanted_option(job);
-  if (!option) return 0;
-  const double run = job.remaining ? *job.remaining / job.options[*option].rate : job.executed_s;
-  return job.current ? run : run + job.restart_s;
-}
-
 // Shortest remaining time first, with the devices that users asked for: those that end soonest get
 // them, others are taken off. What does not fit is passed by smaller ones. A start counts as part
 // of the time that a waiting job still needs, so that a running one is taken off only for one that
@@ -45,7 +37,10 @@ Choices SrtfPolicy::decide(const ElasticSnapshot& snapshot) {
   FreeDevices free(snapshot);
   free.keep_starting(snapshot, choices);
   std::vector<double> left;
-  for (const ElasticJob& job : jobs) left.push_back(seconds_left(job));
+  for (const ElasticJob& job : jobs) {
+    const auto option = job.current ? job.current : wanted_option(job);
+    left.push_back(seconds_left(job, option, job.executed_s));
+  }
   std::vector<std::size_t> order(jobs.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(),

@@ -64,6 +64,12 @@ std::optional<std::size_t> wanted_option(const ElasticJob& job) {
   return best;
 }
 
+double seconds_left(const ElasticJob& job, std::optional<std::size_t> option, double unknown) {
+  if (!option) return 0;
+  const double run = job.remaining ? *job.remaining / job.options[*option].rate : unknown;
+  return job.current ? run : run + job.restart_s;
+}
+
 double best_rate(const ElasticJob& job) {
   double best = 0;
   for (const ShapeOption& option : job.options) best = std::max(best, option.rate);

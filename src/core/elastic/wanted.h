@@ -37,6 +37,10 @@ std::optional<std::size_t> wanted_option(const ElasticJob& job);
 // The same in one pool.
 std::optional<std::size_t> wanted_option(const ElasticJob& job, std::uint32_t pool);
 
+// Seconds until a job ends if it runs as that option from now on; a start counts. `unknown` is the
+// time that a job of unknown length takes. Zero without an option.
+double seconds_left(const ElasticJob& job, std::optional<std::size_t> option, double unknown);
+
 // The fastest rate of all options; zero without any.
 double best_rate(const ElasticJob& job);
 

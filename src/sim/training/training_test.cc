@@ -62,7 +62,7 @@ class MadeUpData : public testing::Test {
 
 // Asked at 5 s, decided at 60 s, restored until 90 s, ten epochs of 10 s: ends at 190 s.
 TEST_F(MadeUpData, a_job_alone_ends_when_it_can_be_computed_to_end) {
-  for (const char* policy : {"las", "fifo", "srtf", "tutti", "sia", "cells"}) {
+  for (const char* policy : {"las", "fifo", "backfill", "srtf", "tutti", "sia", "cells"}) {
     const RunResult result = run(policy, "a,5,ncf,1,32\n");
     ASSERT_EQ(result.jobs.size(), 1u);
     EXPECT_EQ(result.jobs[0].finish_s, 190) << policy;
