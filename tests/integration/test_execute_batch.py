@@ -276,7 +276,8 @@ def test_a_batch_that_is_killed_leaves_no_limit_and_keeps_to_its_slots(tutti, wo
 def test_two_batches_at_once_keep_each_to_its_own_slots(tutti, work, boxes):
     both = [slots_of(tutti, work, name) for name in ("a", "b")]
     for job in ("1", "2"):
-        assert tutti.ok("show", job, "--json").json()["counts"]["running"] == 1
+        wait_until(lambda: tutti.ok("show", job, "--json").json()["counts"]["running"] == 1,
+                   what="its line there is known to run")
         assert why(tutti, f"{job}.2") == ["node_limit"]
     (work / "go").touch()
     for one in both:
