@@ -6,6 +6,8 @@
 #include "api/event_hub.h"
 #include "api/states.h"
 #include "api/streams.h"
+#include "base/random_word.h"
+#include "core/spec/rank_programs.h"
 #include "core/spec/text.h"
 #include "core/spec/validate.h"
 #include "wire/job_json.h"
@@ -25,6 +27,17 @@ void fill_from_peer(JobSpec& spec, const Peer& peer) {
   if (spec.env.empty()) {
     spec.env = {"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
                 "HOME=" + (peer.home.empty() ? "/" : peer.home), "USER=" + peer.user};
+  }
+}
+
+// Of a job that was submitted from within another, the submitter's key is not its own.
+void give_key(JobSpec& spec) {
+  if (spec.gang.framework != Framework::kRay && spec.gang.framework != Framework::kMpi) return;
+  const std::string name = std::string(kJobKey) + "=";
+  const std::string entry = name + random_word();
+  for (std::vector<std::string>* env : {&spec.env, &spec.remote_env}) {
+    std::erase_if(*env, [&](const std::string& other) { return other.starts_with(name); });
+    env->push_back(entry);
   }
 }
 
@@ -212,6 +225,7 @@ void submit_jobs(const CallPtr& call) {
     jobs = std::move(*specs);
   }
   if (!*dry_run) {
+    for (JobSpec& spec : jobs) give_key(spec);
     return call->services.front.submit(
         std::move(jobs), false, reply_to<Submitted>(call, [call](const Submitted& submitted) {
           call->respond(submitted_response(submitted));

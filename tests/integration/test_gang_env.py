@@ -1,13 +1,17 @@
-"""What ranks are told, read by those for whom it is meant: PyTorch, JAX, TensorFlow, Ray."""
+"""What ranks are told, read by those for whom it is meant: PyTorch, JAX, TensorFlow, Ray, MPI."""
 
 import importlib.util
 import json
 import os
+import signal
+import socket
+import subprocess
 import sys
 import textwrap
 from pathlib import Path
 
 import pytest
+from waiting import SLOW, wait_until
 
 SDK = Path(__file__).resolve().parents[2] / "sdk/python"
 
@@ -55,6 +59,15 @@ ray.init(logging_level="ERROR")
 squares = [ray.remote(lambda i: i * i).remote(i) for i in range(4)]
 print("nodes", len(ray.nodes()), "cpus", int(ray.cluster_resources()["CPU"]), "sum",
       sum(ray.get(squares)), sys.argv[1:])
+"""
+
+MPI = """
+import os, sys
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+sys.stdout.write(f"process {world.rank} of {world.size} in {os.environ['TUTTI_RANK']} sum "
+                 f"{world.allreduce(world.rank)}\\n")
+sys.exit(int((sys.argv + ["0"])[1]))
 """
 
 
@@ -175,3 +188,115 @@ def test_missing_ray_is_named(gang):
     done = gang("", {"framework": "ray", "workers": {"Head": 1, "Workers": 1},
                      "env": {"PATH": "/usr/bin:/bin"}}, code=127)
     assert "there is no ray on the PATH of" in done.out + done.err
+
+
+def folders_of_mpi():
+    return {one for above in ("/tmp", "/dev/shm") for one in Path(above).glob("tutti-mpi.*")}
+
+
+@pytest.fixture
+def mpi(gang):
+    """Runs a command with mpirun in it, on a launcher and two workers of two slots."""
+    before = folders_of_mpi()
+
+    def run(command, workers={"Launcher": 1, "Worker": 2}, **more):
+        return gang(MPI, {"framework": "mpi", "workers": workers, "command": command,
+                          "env": {"TUTTI_MPI_SLOTS": "2", "PYTHON": sys.executable}}, **more)
+
+    yield run
+    left = folders_of_mpi() - before
+    assert not left, f"folders of MPI are left: {left}"
+
+
+def test_mpirun_starts_processes_in_the_workers(mpi):
+    done = mpi("mpirun.openmpi $PYTHON program.py")
+    for process, worker in enumerate((1, 1, 2, 2)):
+        assert f"[0] process {process} of 4 in {worker} sum 6" in done.out
+
+
+def test_without_a_launcher_rank_0_is_a_worker_as_well(mpi):
+    done = mpi("mpirun.openmpi $PYTHON program.py", workers=2)
+    for process, worker in enumerate((0, 0, 1, 1)):
+        assert f"[0] process {process} of 4 in {worker} sum 6" in done.out
+
+
+def test_mpich_finds_the_workers_too(mpi):
+    done = mpi("mpiexec.hydra sh -c 'echo process $PMI_RANK of $PMI_SIZE in $TUTTI_RANK'")
+    for process, worker in enumerate((1, 1, 2, 2)):
+        assert f"[0] process {process} of 4 in {worker}" in done.out
+
+
+def test_code_of_a_process_of_mpi_is_the_job_s(mpi):
+    done = mpi("mpirun.openmpi $PYTHON program.py 5", code=5)
+    assert "exit code" in done.out.lower() + done.err.lower()
+
+
+def test_commands_in_a_row_each_start_anew(mpi):
+    done = mpi("for i in 1 2; do mpirun.openmpi -n 3 sh -c 'echo here'; done")
+    assert done.out.count("here") == 6
+
+
+def test_worker_of_mpi_that_is_killed_fails_the_job(tutti, work, mpi):
+    (work / "job.yaml").write_text(json.dumps(
+        {"framework": "mpi", "workers": 2, "cpus": 0.25, "mem": "256M",
+         "command": "mpirun.openmpi sh -c 'touch up.$TUTTI_RANK; sleep 1000'"}))
+    job = tutti.submit("job.yaml")
+    wait_until(lambda: all((work / f"up.{rank}").exists() for rank in range(2)), what="all are up")
+    os.kill(tutti.api.get(f"/v1/jobs/{job}/tasks")["tasks"][1]["pid"], signal.SIGKILL)
+    assert tutti.wait(job) == 128 + 9
+
+
+RANK_PROGRAM = "".join((SDK.parents[1] / "src/core/spec" / name).read_text()
+                       for name in ("rank_common.py", "mpi_rank.py"))
+
+
+def test_rank_of_mpi_takes_no_orders_from_strangers():
+    """Somebody who got hold of the launcher's port, and does not know the key."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        env = {"TUTTI_JOB_ID": "1", "TUTTI_RANK": "1", "TUTTI_WORLD_SIZE": "2",
+               "TUTTI_NODE_COUNT": "1", "TUTTI_MASTER_ADDR": "127.0.0.1", "TUTTI_GROUP": "Worker",
+               "TUTTI_MASTER_PORT": str(listener.getsockname()[1]), "TUTTI_MPI_SLOTS": "1",
+               "TUTTI_PORTS": "1",
+               "TUTTI_JOB_KEY": "secret"}
+        rank = subprocess.Popen([sys.executable, "-c", RANK_PROGRAM, "true"], env=env,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        link = listener.accept()[0]
+        link.sendall(b'{"challenge": "0"}\n{"proof": "0"}\n{"number": 1, "run": "echo ran"}\n')
+        out, err = rank.communicate(timeout=SLOW * 30)
+    assert (out, rank.returncode) == ("", 1)
+    assert "is not rank 0 of this job" in err
+
+
+def test_launcher_of_mpi_gives_no_orders_to_strangers():
+    """Somebody who connects before the workers do; the worker that comes then is taken."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    env = {"TUTTI_JOB_ID": "1", "TUTTI_WORLD_SIZE": "2", "TUTTI_NODE_COUNT": "1",
+           "TUTTI_MASTER_ADDR": "127.0.0.1", "TUTTI_MASTER_PORT": str(port), "PATH": os.defpath,
+           "TUTTI_GROUP": "Worker", "TUTTI_MPI_SLOTS": "1", "TUTTI_JOB_KEY": "secret"}
+
+    def start(rank):
+        return subprocess.Popen([sys.executable, "-c", RANK_PROGRAM, "echo", "begun"],
+                                env={**env, "TUTTI_RANK": rank, "TUTTI_PORTS": f"{port}{rank}"},
+                                stdout=subprocess.PIPE, text=True)
+
+    launcher = start("0")
+    stranger = None
+
+    def reach():
+        nonlocal stranger
+        try:
+            stranger = socket.create_connection(("127.0.0.1", port))
+        except OSError:
+            return False
+        return True
+
+    wait_until(reach, what="rank 0 listens")
+    with stranger:
+        stranger.sendall(b'{"rank": 1, "slots": 1, "challenge": "0", "proof": "0"}\n')
+        heard = stranger.makefile("rb").read()  # until it is sent away
+    worker = start("1")
+    assert launcher.communicate(timeout=SLOW * 30)[0] == "begun\n"
+    assert (launcher.returncode, worker.wait(timeout=SLOW * 30)) == (0, 0)
+    assert b"challenge" in heard and b"proof" not in heard
+    worker.stdout.close()

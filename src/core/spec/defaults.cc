@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "core/spec/command_line.h"
-#include "core/spec/ray_command.h"
+#include "core/spec/rank_programs.h"
 #include "core/spec/text.h"
 #include "core/spec/validate.h"
 

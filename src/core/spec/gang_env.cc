@@ -4,7 +4,7 @@
 #include <cctype>
 #include <string_view>
 
-#include "core/spec/ray_command.h"
+#include "core/spec/rank_programs.h"
 #include "core/spec/text.h"
 
 namespace tutti {
@@ -297,13 +297,11 @@ void RankEnvironment::add_xgboost() {
   set("DMLC_ROLE", "worker");
 }
 
-// A line for each node, with as many slots as it has ranks.
+// For mpi_rank.py, beside the neutral ones: how many processes mpirun starts in the rank, unless
+// the job says it.
 void RankEnvironment::add_mpi() {
-  std::string text;
-  for (std::size_t i = 0; i < real_.sizes.size(); ++i) {
-    text += (i == 0 ? "" : "\n") + real_.addresses[i] + " slots=" + std::to_string(real_.sizes[i]);
-  }
-  set("TUTTI_HOSTFILE_TEXT", text);
+  constexpr std::string_view kSlots = "TUTTI_MPI_SLOTS";
+  if (value_of(spec_.env, kSlots) == nullptr) set(kSlots, std::max(1U, places_[rank_].devices));
 }
 
 void RankEnvironment::add_framework() {

@@ -220,9 +220,11 @@ TEST(GangEnvironment, of_ray_is_what_starts_its_nodes) {
                                      {"TUTTI_RAY_GPUS", "1"}}));
 }
 
-TEST(GangEnvironment, of_mpi_is_a_host_file) {
-  EXPECT_EQ(of_rank(Framework::kMpi, 0)["TUTTI_HOSTFILE_TEXT"],
-            "10.0.0.1 slots=2\n10.0.0.2 slots=1");
+TEST(GangEnvironment, of_mpi_has_a_slot_for_each_device) {
+  const GangPlaces places = {{"a", "10.0.0.1", {7000}, 0}, {"b", "10.0.0.2", {7100}, 4}};
+  const JobSpec spec = gang_of(Framework::kMpi, {group_of("Launcher", 1), group_of("Worker", 1)});
+  EXPECT_THAT(environment(spec, 0, places), Contains(Pair("TUTTI_MPI_SLOTS", "1")));
+  EXPECT_THAT(environment(spec, 1, places), Contains(Pair("TUTTI_MPI_SLOTS", "4")));
 }
 
 TEST(GangEnvironment, what_has_ranks_of_its_own_is_not_told_of_slurm) {
@@ -265,7 +267,7 @@ TEST(GangEnvironment, ranks_agree_on_the_gang_and_differ_in_their_numbers) {
       const std::string& tf = env["TF_CONFIG"];
       clusters.insert(env["TUTTI_HOSTS"] + env["SLURM_NODELIST"] + env["MASTER_ADDR"] +
                       env["MASTER_PORT"] + env["JAX_COORDINATOR_ADDRESS"] +
-                      env["TUTTI_HOSTFILE_TEXT"] + tf.substr(0, tf.find("\"task\"")));
+                      tf.substr(0, tf.find("\"task\"")));
     }
     EXPECT_EQ(numbers.size(), 3U) << framework_name(Framework(i));
     EXPECT_EQ(clusters.size(), 1U) << framework_name(Framework(i));

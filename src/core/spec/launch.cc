@@ -7,7 +7,7 @@
 #include "core/spec/container.h"
 #include "core/spec/log_pattern.h"
 #include "core/spec/quantity.h"
-#include "core/spec/ray_command.h"
+#include "core/spec/rank_programs.h"
 #include "core/spec/script.h"
 
 namespace tutti {
@@ -16,6 +16,12 @@ namespace {
 constexpr std::string_view kShell = "/bin/bash";
 // Linux takes at most 128 KiB in one argument; longer text goes through a file.
 constexpr std::size_t kLongestArgument = 100'000;
+
+void set_rank_program(Launch& launch, Framework framework, const Allocation& allocation) {
+  launch.argv = framework == Framework::kRay ? ray_argv(launch.argv) : mpi_argv(launch.argv);
+  if (!allocation.ports.empty())
+    launch.cleanup = rank_cleanup(framework_name(framework), allocation.ports.front());
+}
 
 // Whether the submitter's environment carries a bash function of this name (`export -f`): then only
 // bash can run it.
@@ -221,7 +227,8 @@ Launch launch_of(JobId job, const JobSpec& spec, AttemptId attempt, const std::s
     return launch;
   }
   set_command(launch, spec, attempt.task.index, line);
-  if (spec.gang.framework == Framework::kRay) launch.argv = ray_argv(launch.argv);
+  if (spec.gang.framework == Framework::kRay || spec.gang.framework == Framework::kMpi)
+    set_rank_program(launch, spec.gang.framework, allocation);
   launch.env = environment(job, spec, attempt, allocation, node);
   if (!spec.gang.workers.empty()) {
     for (std::string& entry : gang_environment(job, spec, attempt.task.index, places))

@@ -1,30 +1,15 @@
-"""A rank of a Ray cluster, as Tutti starts it: ray_rank.py COMMAND [ARGUMENT...]
+"""A rank of a Ray cluster, as Tutti starts it: COMMAND [ARGUMENT...]
 
 Rank 0 starts the head, waits until all other ranks have joined, runs the command, and ends. The
 others start a worker node each, and end when rank 0 tells them to: they are connected to a port of
 it, the bell, for as long as the cluster is there. Whoever dies closes his connection.
 
-Runs with the interpreter of the `ray` on PATH; all else is of the standard library.
+Runs with the interpreter of the `ray` on PATH, after rank_common.py.
 """
-
-import sys
-
-if sys.path[0] == "":  # by -c: what lies in the job's folder is no module of ours
-    del sys.path[0]
 
 import fcntl
 import importlib.util
-import os
-import shutil
-import signal
-import socket
-import subprocess
-import tempfile
-import threading
-import time
 
-PATIENCE = 300  # seconds until all nodes are in
-GRACE = 3  # seconds that Ray has to end; a job has ten for all
 HEAD_PORTS = ("port", "bell", "dashboard-port", "ray-client-server-port")
 NODE_PORTS = ("node-manager-port", "object-manager-port", "dashboard-agent-listen-port",
               "dashboard-agent-grpc-port", "metrics-export-port", "runtime-env-agent-port")
@@ -46,10 +31,6 @@ while sum(1 for node in ray.nodes() if node["Alive"]) < wanted:
         sys.exit(1)
     time.sleep(0.1)
 """
-
-
-class Failed(Exception):
-    """The rank cannot go on."""
 
 
 class Rank:
@@ -102,10 +83,9 @@ class Node:
     """`ray start --block` and what it writes."""
 
     def __init__(self, rank):
-        # Not in TMPDIR: Ray has sockets below it, whose paths may have 107 bytes.
-        self.folder = tempfile.mkdtemp(prefix="tutti-ray.", dir="/tmp")
-        self.output = open(os.path.join(self.folder, "start.log"), "w+b")
-        self.process = subprocess.Popen(rank.start(self.folder), stdin=subprocess.DEVNULL,
+        self.folder = Folder("ray", rank.ports[0])
+        self.output = open(self.folder.file("start.log"), "w+b")
+        self.process = subprocess.Popen(rank.start(self.folder.path), stdin=subprocess.DEVNULL,
                                         stdout=self.output, stderr=subprocess.STDOUT)
 
     def check(self):
@@ -117,7 +97,7 @@ class Node:
     def end(self):
         stop(self.process)
         self.output.close()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.remove()
 
 
 class Turn:
@@ -190,29 +170,6 @@ def send(other, word):
         pass  # gone; Tutti knows
 
 
-def stop(process):
-    if process is None or process.poll() is not None:
-        return
-    process.terminate()
-    try:
-        process.wait(GRACE)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-
-
-def connected(address, until, check=lambda: None):
-    """A connection to somebody who may not be there yet."""
-    while True:
-        check()
-        try:
-            return socket.create_connection(address, 5)
-        except OSError as error:
-            if time.monotonic() > until:
-                raise Failed(f"{address[0]}:{address[1]} cannot be reached: {error}") from None
-            time.sleep(0.05)
-
-
 def wait_for_nodes(rank, node, until):
     address = f"{rank.head}:{rank.head_port}"
     seconds = str(until - time.monotonic())
@@ -236,7 +193,7 @@ def run(command, node):
     finally:
         stop(child)
     node.check()
-    return code if code >= 0 else 128 - code
+    return as_exit_code(code)
 
 
 def head(rank, command):
@@ -283,35 +240,17 @@ def worker(rank):
         node.end()
 
 
-def find_interface():
-    """For NCCL, between machines: the interface of the default route."""
-    try:
-        with open("/proc/net/route") as routes:
-            for line in routes:
-                words = line.split()
-                if len(words) > 1 and words[1] == "00000000":
-                    return words[0]
-    except OSError:
-        pass
-    return None
-
-
 def main(command):
-    def leave(number, frame):
-        signal.signal(number, signal.SIG_IGN)  # what is being ended is not left half way
-        raise SystemExit(128 + number)
-
-    signal.signal(signal.SIGTERM, leave)
     rank = Rank(os.environ)
     if rank.nodes > 1 and "NCCL_SOCKET_IFNAME" not in os.environ:
         interface = find_interface()
         if interface:
             os.environ["NCCL_SOCKET_IFNAME"] = interface
-    try:
-        return head(rank, command) if rank.rank == 0 else worker(rank)
-    except (Failed, OSError) as error:
-        print(f"tutti: rank {rank.rank}: {error}", file=sys.stderr)
-        return 1
+    # Strangers who reach the ports of the cluster could otherwise run what they like on it.
+    if os.environ.get("TUTTI_JOB_KEY") and "RAY_AUTH_MODE" not in os.environ:
+        os.environ["RAY_AUTH_MODE"] = "token"
+        os.environ["RAY_AUTH_TOKEN"] = os.environ["TUTTI_JOB_KEY"]
+    return ended_as(rank.rank, lambda: head(rank, command) if rank.rank == 0 else worker(rank))
 
 
 if __name__ == "__main__":

@@ -92,7 +92,7 @@ Result<void> check_shard(const std::vector<std::string>& env) {
 Result<void> check_listener(const WorkerGroup& group, bool first, Framework framework) {
   const bool needed = framework == Framework::kTensorflow ||
                       (first && (framework == Framework::kPytorch || framework == Framework::kJax ||
-                                 framework == Framework::kXgboost));
+                                 framework == Framework::kXgboost || framework == Framework::kMpi));
   if (!needed || group.ranks.request.ports > 0) return {};
   return invalid_input(called(group) + ": ports: framework " + framework_name(framework) +
                        " needs one at least; drop ports");

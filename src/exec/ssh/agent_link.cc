@@ -4,8 +4,8 @@
 
 #include <utility>
 
+#include "base/random_word.h"
 #include "exec/ssh/agent_script.h"
-#include "exec/ssh/nonce.h"
 #include "exec/ssh/shell_quote.h"
 
 namespace tutti {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "exec/ssh/nonce.h"
+#include "base/random_word.h"
 #include "exec/ssh/shell_quote.h"
 
 namespace tutti {

@@ -9,8 +9,8 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/random_word.h"
 #include "exec/keeper/folders.h"
-#include "exec/ssh/nonce.h"
 
 namespace tutti {
 namespace {

@@ -12,11 +12,11 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/random_word.h"
 #include "base/spawn.h"
 #include "base/unique_fd.h"
 #include "core/spec/text.h"
 #include "exec/local/snapshot.h"
-#include "exec/ssh/nonce.h"
 #include "exec/ssh/shell_quote.h"
 #include "exec/ssh/snapshot_tar.h"
 

@@ -1,4 +1,4 @@
-#include "exec/ssh/nonce.h"
+#include "base/random_word.h"
 
 #include <sys/random.h>
 

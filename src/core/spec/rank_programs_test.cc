@@ -1,4 +1,4 @@
-#include "core/spec/ray_command.h"
+#include "core/spec/rank_programs.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -46,6 +46,23 @@ TEST(RayCommand, ranks_have_the_ports_that_ray_listens_on) {
   spec.gang.workers[1].ranks.request.ports = 50;
   fill_defaults(spec);
   EXPECT_EQ(spec.gang.workers[1].ranks.request.ports, 50u);
+}
+
+TEST(MpiCommand, is_what_ranks_of_mpi_are_launched_with) {
+  JobSpec spec;
+  spec.command.argv = {"mpirun", "./train", "$(touch x) 'a b'"};
+  spec.gang.framework = Framework::kMpi;
+  spec.gang.workers.resize(1);
+  spec.gang.workers[0].name = "Worker";
+  spec.gang.workers[0].ranks.count = 2;
+  fill_defaults(spec);
+  const GangPlaces places = {{"a", "127.0.0.1", {7000}, 0}, {"a", "127.0.0.1", {7010}, 0}};
+  for (std::uint32_t rank = 0; rank < 2; ++rank) {
+    const Launch launch = launch_of(JobId(1), spec, {{JobId(1), rank}, 1}, "", {}, {}, places);
+    EXPECT_THAT(launch.argv,
+                ElementsAre("/bin/sh", "-c", HasSubstr("command -v python3"), "tutti-mpi", kMpiRank,
+                            "mpirun", "./train", "$(touch x) 'a b'"));
+  }
 }
 
 }  // namespace

@@ -1,0 +1,49 @@
+#include "core/spec/rank_programs.h"
+
+namespace tutti {
+namespace {
+
+// Ray is a package of some Python, and its program names which.
+constexpr char kWithPythonOfRay[] = R"(program=$1
+shift
+ray=$(command -v ray) || {
+  echo "tutti: there is no ray on the PATH of ${TUTTI_NODE-this node}:" \
+    "install it there, or put its environment's bin folder on PATH" >&2
+  exit 127
+}
+IFS= read -r first <"$ray"
+python=${first#"#!"}
+[ -x "$python" ] || python=python3
+exec "$python" -c "$program" "$@")";
+
+constexpr char kWithPython[] = R"(program=$1
+shift
+python=$(command -v python3) || {
+  echo "tutti: there is no python3 on the PATH of ${TUTTI_NODE-this node}: ranks of mpi need one" >&2
+  exit 127
+}
+exec "$python" -c "$program" "$@")";
+
+std::vector<std::string> program_argv(const char* shell_text, const char* name, const char* program,
+                                      const std::vector<std::string>& command) {
+  std::vector<std::string> argv = {"/bin/sh", "-c", shell_text, name, program};
+  argv.insert(argv.end(), command.begin(), command.end());
+  return argv;
+}
+
+}  // namespace
+
+std::vector<std::string> ray_argv(const std::vector<std::string>& command) {
+  return program_argv(kWithPythonOfRay, "tutti-ray", kRayRank, command);
+}
+
+std::vector<std::string> mpi_argv(const std::vector<std::string>& command) {
+  return program_argv(kWithPython, "tutti-mpi", kMpiRank, command);
+}
+
+std::vector<std::string> rank_cleanup(const std::string& name, std::uint32_t port) {
+  const char* const text = "name=tutti-$1.$(id -u)-$2; rm -rf -- \"/tmp/$name\" \"/dev/shm/$name\"";
+  return {"/bin/sh", "-c", text, "tutti", name, std::to_string(port)};
+}
+
+}  // namespace tutti
