@@ -62,7 +62,7 @@ def sia(data):
         sia_row(f"tutti, cold, declared wrongly (seed {seed})",
                 sia_runs(data, "tutti", "--length", "noisy", "--seed", str(seed)))
     sia_row("tutti, warm, declared", sia_runs(data, "tutti", "--knowledge", "warm"))
-    for policy in ("sia", "gavel", "las", "cells", "srtf", "fifo"):
+    for policy in ("sia", "gavel", "las", "cells", "srtf", "backfill", "fifo"):
         sia_row(policy, sia_runs(data, policy))
 
 
@@ -87,7 +87,7 @@ def pollux(data):
 def arena(data):
     print("\n| Arena-1280, Philly, 2,000 rounds | restart cost | finished | mean queue (s) "
           "| mean throughput | restarts/job | decision (ms) |\n|---|---|---|---|---|---|---|")
-    for policy in ("tutti", "cells", "gavel", "srtf", "fifo"):
+    for policy in ("tutti", "cells", "gavel", "srtf", "backfill", "fifo"):
         for cost in ("crius", "others"):
             run = simulate(data, "arena-1280", data / "arena/simulate_trace_philly.csv", policy,
                            "--restart-cost", cost)

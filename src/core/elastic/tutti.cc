@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <utility>
 
 #include "core/elastic/assign.h"
@@ -20,15 +21,44 @@ constexpr double kParallel = 0.6;
 constexpr double kDiminishing = 0.7;
 constexpr double kDiminishingUnranked = 0.85;
 // The part of a restart that a start in a poor shape is going to cost later.
-constexpr double kLaterRestart = 0.5;
+constexpr double kLaterRestart = 0.7;
+constexpr double kLaterRestartUnranked = 0.5;
 // A job that has waited this long, and for this part of its life, counts at least as the median one
 // does. It cannot stop to have waited, so that it is not taken off again at once.
 constexpr double kPatience = 1800;
 constexpr double kPatientPart = 0.1;
+// So does one that, even with an equal share of every pool from now on, would take so many times as
+// long as with such a share from its start.
+constexpr double kUnfair = 1.25;
+
+bool has_waited(const ElasticSnapshot& snapshot, const ElasticJob& job, double left_s) {
+  const double waited = snapshot.now_s - job.submitted_s - job.executed_s;
+  return waited > std::max(kPatience, kPatientPart * (job.executed_s + left_s));
+}
+
+// With an equal share of every pool, a device at least.
+double rate_of_a_share(const ElasticSnapshot& snapshot, const ElasticJob& job) {
+  const auto jobs = static_cast<double>(snapshot.jobs.size());
+  double best = 0;
+  for (const ShapeOption& option : job.options) {
+    const double share = std::ceil(snapshot.pools[option.shape.pool].devices() / jobs);
+    if (option.shape.devices <= std::max(1.0, share)) best = std::max(best, option.rate);
+  }
+  return best;
+}
+
+// `whole` is the progress that the job had before it at first.
+bool is_treated_unfairly(const ElasticSnapshot& snapshot, const ElasticJob& job, double whole) {
+  const double rate = job.known ? rate_of_a_share(snapshot, job) : 0;
+  if (rate <= 0) return false;
+  const double age = snapshot.now_s - job.submitted_s;
+  return age + *job.remaining / rate > kUnfair * (job.restart_s + whole / rate);
+}
 
 // How much a job counts: those with little left count more, by their rank, so that none counts for
 // nothing. Without declared lengths all count the same.
-std::vector<double> weights_of(const ElasticSnapshot& snapshot, const std::vector<double>& best) {
+std::vector<double> weights_of(const ElasticSnapshot& snapshot, const std::vector<double>& best,
+                               const std::map<JobId, double>& wholes) {
   const std::size_t n = snapshot.jobs.size();
   std::vector<double> weights(n, 1);
   std::vector<std::size_t> ranked;
@@ -49,8 +79,8 @@ std::vector<double> weights_of(const ElasticSnapshot& snapshot, const std::vecto
   for (std::size_t i = 0; i < ranked.size(); ++i) {
     const ElasticJob& job = snapshot.jobs[ranked[i]];
     double rank = static_cast<double>(i + 1);
-    const double waited = snapshot.now_s - job.submitted_s - job.executed_s;
-    if (waited > std::max(kPatience, kPatientPart * (job.executed_s + left[ranked[i]])))
+    if (has_waited(snapshot, job, left[ranked[i]]) ||
+        is_treated_unfairly(snapshot, job, wholes.at(job.id)))
       rank = std::max(rank, std::ceil(static_cast<double>(ranked.size()) / 2));
     weights[ranked[i]] = weight(rank);
   }
@@ -68,9 +98,12 @@ class TuttiPolicy : public ElasticPolicy {
     std::vector<double> best;
     for (const ElasticJob& job : snapshot.jobs) best.push_back(reference_rate(job));
     const bool ranked = settings_.ranks && any_declared(snapshot);
+    if (ranked) remember(snapshot);
     const std::vector<double> weights =
-        ranked ? weights_of(snapshot, best) : std::vector<double>(snapshot.jobs.size(), 1);
-    const Terms terms{horizon, ranked ? kDiminishing : kDiminishingUnranked, settings_.amortises};
+        ranked ? weights_of(snapshot, best, wholes_) : std::vector<double>(snapshot.jobs.size(), 1);
+    const Terms terms =
+        ranked ? Terms{horizon, kDiminishing, kLaterRestart, settings_.amortises}
+               : Terms{horizon, kDiminishingUnranked, kLaterRestartUnranked, settings_.amortises};
     std::vector<std::uint32_t> capacities;
     for (const Pool& pool : snapshot.pools) capacities.push_back(pool.devices());
     std::vector<Bidder> bidders;
@@ -83,8 +116,19 @@ class TuttiPolicy : public ElasticPolicy {
   struct Terms {
     double horizon;
     double diminishing;
+    double later_restart;
     bool amortises;
   };
+
+  void remember(const ElasticSnapshot& snapshot) {
+    std::map<JobId, double> wholes;
+    for (const ElasticJob& job : snapshot.jobs) {
+      const auto before = wholes_.find(job.id);
+      const double left = job.remaining.value_or(0);
+      wholes[job.id] = before == wholes_.end() ? left : std::max(before->second, left);
+    }
+    wholes_ = std::move(wholes);
+  }
 
   static bool any_declared(const ElasticSnapshot& snapshot) {
     return std::any_of(snapshot.jobs.begin(), snapshot.jobs.end(),
@@ -115,7 +159,7 @@ class TuttiPolicy : public ElasticPolicy {
       if (terms.amortises && option.rate > 0 && job.current != i) {
         const double lasts =
             job.remaining ? std::min(terms.horizon, *job.remaining / option.rate) : terms.horizon;
-        const double poor = kLaterRestart * std::max(0.0, 1 - option.rate / best);
+        const double poor = terms.later_restart * std::max(0.0, 1 - option.rate / best);
         value *= lasts / (lasts + job.restart_s * (job.current ? 1 : poor));
       }
       bidder.offers.push_back({option.shape.pool, option.shape.devices, value});
@@ -126,6 +170,7 @@ class TuttiPolicy : public ElasticPolicy {
   }
 
   TuttiSettings settings_;
+  std::map<JobId, double> wholes_;  // the most progress that each job has had before it
 };
 
 }  // namespace
