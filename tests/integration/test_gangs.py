@@ -309,6 +309,24 @@ def test_ranks_on_two_machines_know_each_other(two, gang):
         assert re.fullmatch(r"127\.0\.0\.1:2\d{4}", worker)
 
 
+def test_mpirun_reaches_ranks_on_two_machines(two, gang, work):
+    """Each has a copy of the work folder, of another name there."""
+    (work / "word").write_text("staged")
+    name = gang("""
+        command: mpirun.openmpi sh -c 'echo "$OMPI_COMM_WORLD_RANK in $TUTTI_RANK on $TUTTI_NODE, $(cat word)"'
+        labels: [pool]
+        cpus: 0.1
+        workers: 2
+        framework: mpi
+        """)
+    job = two.tutti.submit(name)
+    assert two.tutti.wait(job) == 0, two.tutti.ok("logs", "--all", job)
+    nodes = {one["node"]: rank for rank, one in enumerate(ranks(two.tutti, job))}
+    assert set(nodes) == {"m1", "m2"}
+    assert sorted(lines(two.tutti, job, 0)) == sorted(
+        f"{rank} in {rank} on {node}, staged" for node, rank in nodes.items())
+
+
 def test_nobody_begins_before_all_are_ready(two, gang, work):
     machine = two.machines["m2"]
     machine.freeze()

@@ -99,6 +99,7 @@ class Started:
         shared = "/dev/shm"
         self.shared = Folder("mpi", rank.ports[0], shared) if os.access(shared, os.W_OK) else None
         segments = (self.shared or self.folder).path
+        self.work = WorkFolder(rank, self.folder)
         self.env = {**os.environ, "OMPI_MCA_btl_vader_backing_directory": segments,
                     "OMPI_MCA_btl_sm_backing_directory": segments,
                     "OMPI_MCA_orte_tmpdir_base": self.folder.path,
@@ -136,9 +137,32 @@ class Started:
                 os.killpg(child.pid, signal.SIGTERM)
         for child in children:
             stop(child)
+        self.work.remove()
         self.folder.remove()
         if self.shared:
             self.shared.remove()
+
+
+class WorkFolder:
+    """mpirun starts processes in the folder that it is in itself, by its name. On several nodes the
+    work folder of each rank has a name that is the same on all of them."""
+
+    def __init__(self, rank, folder):
+        self.path, self.made = os.getcwd(), False
+        if rank.nodes == 1:
+            return
+        self.path = "/tmp/tutti-mpi-" + rank.proof("folder")[:32]
+        with open(folder.file("work"), "w") as file:  # for who cleans up after a killed rank
+            file.write(self.path)
+        try:
+            os.symlink(os.getcwd(), self.path)
+            self.made = True
+        except FileExistsError:
+            pass  # of another rank on this node
+
+    def remove(self):
+        if self.made:
+            os.unlink(self.path)
 
 
 class Here:
@@ -314,7 +338,7 @@ def write_files(rank, folder, ranks):
         "I_MPI_HYDRA_BOOTSTRAP": "rsh",
         "I_MPI_HYDRA_BOOTSTRAP_EXEC": shell,
     }
-    if rank.nodes == 1:
+    if rank.launcher[0].startswith("127."):
         told.update({"OMPI_MCA_btl_tcp_if_include": "lo", "OMPI_MCA_oob_tcp_if_include": "lo",
                      "PRTE_MCA_oob_tcp_if_include": "lo", "HYDRA_IFACE": "lo"})
     if os.geteuid() == 0:  # who runs jobs as root has decided so
@@ -332,7 +356,8 @@ def launch(rank, command):
         ranks.update((rank.host(number), other) for number, other in sorted(others.wait().items()))
         Door(here.folder, ranks)
         write_files(rank, here.folder, ranks)
-        child = subprocess.Popen(command)
+        work = here.started.work.path
+        child = subprocess.Popen(command, cwd=work, env={**os.environ, "PWD": work})
         code = as_exit_code(child.wait())
         others.end()
         return code

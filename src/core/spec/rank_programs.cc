@@ -42,7 +42,9 @@ std::vector<std::string> mpi_argv(const std::vector<std::string>& command) {
 }
 
 std::vector<std::string> rank_cleanup(const std::string& name, std::uint32_t port) {
-  const char* const text = "name=tutti-$1.$(id -u)-$2; rm -rf -- \"/tmp/$name\" \"/dev/shm/$name\"";
+  const char* const text =
+      "name=tutti-$1.$(id -u)-$2; rm -f -- \"$(cat \"/tmp/$name/work\")\"; "
+      "rm -rf -- \"/tmp/$name\" \"/dev/shm/$name\"";
   return {"/bin/sh", "-c", text, "tutti", name, std::to_string(port)};
 }
 
