@@ -36,15 +36,15 @@ function(tutti_allowed_uses component out)
   message(FATAL_ERROR "component '${component}' is not in the table of cmake/Layers.cmake")
 endfunction()
 
-# What most files include. Presets compile it once where that is faster: for sources with sanitizers,
-# and for unit tests.
+# What most files include; presets with unit tests compile it once. That every header includes what it
+# needs is seen to by tools/check-headers.
 set(TUTTI_COMMON_HEADERS
   <algorithm> <array> <compare> <cstddef> <cstdint> <filesystem> <functional> <map> <memory> <optional>
   <set> <span> <string> <string_view> <unordered_map> <utility> <variant> <vector>)
 
 # The first target compiles the headers, the others use its result.
-function(tutti_precompile wanted target first)
-  if(NOT wanted)
+function(tutti_precompile target first)
+  if(NOT TUTTI_PRECOMPILED_HEADERS)
     return()
   elseif(target STREQUAL first)
     target_precompile_headers(${target} PRIVATE ${ARGN})
@@ -97,13 +97,12 @@ function(add_component name)
   target_include_directories(tutti_${name} PUBLIC "${CMAKE_SOURCE_DIR}/src")
   target_link_libraries(tutti_${name} PUBLIC ${linked} ${ARG_LIBRARIES} PRIVATE tutti_warnings)
   tutti_unite(tutti_${name} ${sources})
-  tutti_precompile("${TUTTI_PRECOMPILED_HEADERS}" tutti_${name} tutti_base ${TUTTI_COMMON_HEADERS})
+  tutti_precompile(tutti_${name} tutti_base ${TUTTI_COMMON_HEADERS})
 
   if(TUTTI_TESTS AND tests)
     add_executable(unit_${name} ${tests})
     target_link_libraries(unit_${name} PRIVATE tutti_${name} tutti_unit_test)
-    tutti_precompile("${TUTTI_PRECOMPILED_TEST_HEADERS}" unit_${name} unit_base
-                     ${TUTTI_COMMON_HEADERS} <gmock/gmock.h> <gtest/gtest.h>)
+    tutti_precompile(unit_${name} unit_base ${TUTTI_COMMON_HEADERS} <gmock/gmock.h> <gtest/gtest.h>)
     gtest_discover_tests(unit_${name} TEST_PREFIX "${name}/" DISCOVERY_TIMEOUT 60
                          PROPERTIES LABELS unit)
   endif()
