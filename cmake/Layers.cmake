@@ -102,6 +102,7 @@ function(add_component name)
   if(TUTTI_TESTS AND tests)
     add_executable(unit_${name} ${tests})
     target_link_libraries(unit_${name} PRIVATE tutti_${name} tutti_unit_test)
+    tutti_unite(unit_${name} ${tests})
     tutti_precompile(unit_${name} unit_base ${TUTTI_COMMON_HEADERS} <gmock/gmock.h> <gtest/gtest.h>)
     gtest_discover_tests(unit_${name} TEST_PREFIX "${name}/" DISCOVERY_TIMEOUT 60
                          PROPERTIES LABELS unit)

@@ -21,7 +21,7 @@ Result<JobSpec> parsed(std::string_view text) {
   return spec_from_json(json::parse(text));
 }
 
-JobSpec spec_of(std::string_view text) {
+JobSpec gang_job_of(std::string_view text) {
   auto spec = parsed(text);
   EXPECT_TRUE(spec) << (spec ? "" : spec.error().message);
   return spec ? *spec : JobSpec();
@@ -32,12 +32,12 @@ std::string error_of(std::string_view text) {
   return spec ? "no error" : spec.error().message;
 }
 
-JobSpec there_and_back(const JobSpec& spec) {
-  return spec_of(json_text(spec_to_json(spec, true)));
+JobSpec gang_there_and_back(const JobSpec& spec) {
+  return gang_job_of(json_text(spec_to_json(spec, true)));
 }
 
 TEST(GangJson, all_fields_of_workers_are_read) {
-  const JobSpec spec = spec_of(R"j({"command":"c","framework":"jobset","start_timeout":"5m",
+  const JobSpec spec = gang_job_of(R"j({"command":"c","framework":"jobset","start_timeout":"5m",
     "labels":["ssd"],"gpus":1,"workers":[{"gpus":0},
      {"name":"W","count":3,"parallel":2,"cpus":1.5,"mem":"2G","gpus":"A100:2","ports":4,"shm":512,
       "failure":"minSucceeded(2)","command":["a","b"],"env":{"A":"1"},"time":60,"labels":["fast"]},
@@ -65,27 +65,28 @@ TEST(GangJson, all_fields_of_workers_are_read) {
   EXPECT_EQ(group.shared_memory, MiB(512));
   EXPECT_EQ(spec.gang.workers[2].replica, 1u);
   EXPECT_EQ(spec.gang.workers[2].ranks.request.devices.count, 1u);
-  EXPECT_EQ(there_and_back(spec), spec);
+  EXPECT_EQ(gang_there_and_back(spec), spec);
 }
 
 TEST(GangJson, a_container_is_read_and_written) {
-  const JobSpec spec = spec_of(R"({"command":"c","container":{"image":"team/x:1","runtime":"podman",
+  const JobSpec spec =
+      gang_job_of(R"({"command":"c","container":{"image":"team/x:1","runtime":"podman",
     "mounts":["/a:/b"],"build":{"dockerfile":"/d","context":"/c","target":"t","args":{"A":"1"}}}})");
   EXPECT_EQ(spec.container,
             (Container{"team/x:1", "podman", {"/d", "/c", "t", {"A=1"}}, {"/a:/b"}}));
-  EXPECT_EQ(there_and_back(spec), spec);
-  EXPECT_EQ(spec_of(R"({"command":"c","image":"x"})").container.image, "x");
+  EXPECT_EQ(gang_there_and_back(spec), spec);
+  EXPECT_EQ(gang_job_of(R"({"command":"c","image":"x"})").container.image, "x");
 }
 
 TEST(GangJson, workers_may_all_have_commands_of_their_own) {
-  const JobSpec spec = spec_of(R"({"workers":[{"command":"a"},{"name":"b","command":"b"}]})");
+  const JobSpec spec = gang_job_of(R"({"workers":[{"command":"a"},{"name":"b","command":"b"}]})");
   EXPECT_EQ(spec.command.shell, "a");
-  EXPECT_EQ(there_and_back(spec), spec);
+  EXPECT_EQ(gang_there_and_back(spec), spec);
   EXPECT_THAT(error_of(R"({"workers":[{"command":"a"},{"name":"b"}]})"), HasSubstr("exactly one"));
 }
 
 TEST(GangJson, the_environment_of_workers_is_left_out_on_request) {
-  const JobSpec spec = spec_of(R"({"command":"c","workers":[{"env":{"SECRET":"1"}}]})");
+  const JobSpec spec = gang_job_of(R"({"command":"c","workers":[{"env":{"SECRET":"1"}}]})");
   EXPECT_EQ(json_text(spec_to_json(spec, false)).find("SECRET"), std::string::npos);
 }
 
@@ -215,7 +216,7 @@ TEST(GangJson, what_is_written_is_read_as_the_same) {
   for (std::uint64_t seed = 1; seed <= 500; ++seed) {
     const JobSpec spec = RandomGangs(seed).spec();
     const std::string text = json_text(spec_to_json(spec, true));
-    EXPECT_EQ(spec_of(text), spec) << text;
+    EXPECT_EQ(gang_job_of(text), spec) << text;
   }
 }
 

@@ -13,7 +13,7 @@ namespace {
 namespace json = boost::json;
 using namespace std::string_literals;
 
-std::string error_of(std::string_view text) {
+std::string text_error_of(std::string_view text) {
   const auto parsed = parse_json(text);
   return parsed ? "parsed" : parsed.error().message;
 }
@@ -25,27 +25,28 @@ TEST(ParseJson, a_document_with_all_types_is_read) {
 }
 
 TEST(ParseJson, a_key_that_stands_twice_is_an_error_that_names_it) {
-  EXPECT_NE(error_of(R"({"a":1,"mem":2,"mem":3})").find("'mem' stands twice"), std::string::npos);
-  EXPECT_NE(error_of(R"([{"x":{"k":1,"k":1}}])").find("'k' stands twice"), std::string::npos);
-  EXPECT_NE(error_of(R"({"a":1,"\u0061":2})").find("'a' stands twice"), std::string::npos);
+  EXPECT_NE(text_error_of(R"({"a":1,"mem":2,"mem":3})").find("'mem' stands twice"),
+            std::string::npos);
+  EXPECT_NE(text_error_of(R"([{"x":{"k":1,"k":1}}])").find("'k' stands twice"), std::string::npos);
+  EXPECT_NE(text_error_of(R"({"a":1,"\u0061":2})").find("'a' stands twice"), std::string::npos);
 }
 
 TEST(ParseJson, equal_keys_in_different_objects_are_fine) {
-  EXPECT_EQ(error_of(R"({"a":{"a":{"a":1}},"b":[{"a":1},{"a":2}]})"), "parsed");
+  EXPECT_EQ(text_error_of(R"({"a":{"a":{"a":1}},"b":[{"a":1},{"a":2}]})"), "parsed");
 }
 
 TEST(ParseJson, errors_say_where) {
-  EXPECT_EQ(error_of("{\"a\": tru}"), "JSON: syntax error at byte 6");
-  EXPECT_EQ(error_of("[1, 2"), "JSON: it ends too early at byte 5");
-  EXPECT_EQ(error_of("[1] x"), "JSON: extra data at byte 4");
-  EXPECT_EQ(error_of(""), "JSON: it ends too early at byte 0");
+  EXPECT_EQ(text_error_of("{\"a\": tru}"), "JSON: syntax error at byte 6");
+  EXPECT_EQ(text_error_of("[1, 2"), "JSON: it ends too early at byte 5");
+  EXPECT_EQ(text_error_of("[1] x"), "JSON: extra data at byte 4");
+  EXPECT_EQ(text_error_of(""), "JSON: it ends too early at byte 0");
 }
 
 TEST(ParseJson, depth_is_bounded) {
-  EXPECT_EQ(error_of(std::string(32, '[') + std::string(32, ']')), "parsed");
-  EXPECT_NE(error_of(std::string(33, '[') + std::string(33, ']')).find("nested too deeply"),
+  EXPECT_EQ(text_error_of(std::string(32, '[') + std::string(32, ']')), "parsed");
+  EXPECT_NE(text_error_of(std::string(33, '[') + std::string(33, ']')).find("nested too deeply"),
             std::string::npos);
-  EXPECT_NE(error_of(std::string(1000000, '[')).find("nested too deeply"), std::string::npos);
+  EXPECT_NE(text_error_of(std::string(1000000, '[')).find("nested too deeply"), std::string::npos);
 }
 
 TEST(ParseJson, size_is_bounded) {
@@ -57,16 +58,16 @@ TEST(ParseJson, size_is_bounded) {
 }
 
 TEST(ParseJson, numbers_that_a_double_cannot_hold_are_refused) {
-  EXPECT_NE(error_of("1e999"), "parsed");
-  EXPECT_NE(error_of("-1e999"), "parsed");
-  EXPECT_NE(error_of(std::string(400, '9')), "parsed");
-  EXPECT_EQ(error_of("18446744073709551616"), "parsed");  // as a double
+  EXPECT_NE(text_error_of("1e999"), "parsed");
+  EXPECT_NE(text_error_of("-1e999"), "parsed");
+  EXPECT_NE(text_error_of(std::string(400, '9')), "parsed");
+  EXPECT_EQ(text_error_of("18446744073709551616"), "parsed");  // as a double
 }
 
 TEST(ParseJson, what_is_not_strict_json_is_refused) {
   for (const auto& text : {"{'a':1}"s, "[1,]"s, "// x\n1"s, "NaN"s, "\"\xff\""s, "\"\xc0\x80\""s,
                            "\"\\ud800\""s, "\"a\0b\""s, "01"s, "+1"s, "\"a\nb\""s}) {
-    EXPECT_NE(error_of(text), "parsed") << text;
+    EXPECT_NE(text_error_of(text), "parsed") << text;
   }
 }
 

@@ -8,14 +8,14 @@
 namespace tutti {
 namespace {
 
-struct Case {
+struct IgnoreCase {
   const char* rules;
   const char* path;  // a folder when it ends in a slash
   bool ignored;
 };
 
 TEST(IgnoreRules, mean_what_they_mean_to_git) {
-  const std::vector<Case> cases = {
+  const std::vector<IgnoreCase> cases = {
       // names match at any depth
       {"*.o", "a.o", true},
       {"*.o", "a/b.o", true},
@@ -99,7 +99,7 @@ TEST(IgnoreRules, mean_what_they_mean_to_git) {
        "foo", true},
       {"caf\xC3\xA9", "x/caf\xC3\xA9", true},
   };
-  for (const Case& c : cases) {
+  for (const IgnoreCase& c : cases) {
     IgnoreRules rules;
     rules.add(c.rules, "");
     std::string path = c.path;

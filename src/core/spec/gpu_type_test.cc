@@ -5,14 +5,14 @@
 namespace tutti {
 namespace {
 
-struct Case {
+struct TypeCase {
   const char* name;
   std::int64_t mib;
   const char* type;
 };
 
 TEST(GpuType, names_of_the_vendors_become_short_types) {
-  const Case cases[] = {
+  const TypeCase cases[] = {
       {"NVIDIA A100-SXM4-80GB", 81920, "A100-80G"},
       {"NVIDIA A100-SXM4-80GB", 81251, "A100-80G"},
       {"NVIDIA A100-SXM4-40GB", 40537, "A100-40G"},
@@ -38,7 +38,7 @@ TEST(GpuType, names_of_the_vendors_become_short_types) {
       {"AMD Instinct MI250X/MI250", 65520, "MI250X-64G"},
       {"Radeon RX 7900 XTX", 24560, "RX7900XTX-24G"},
   };
-  for (const Case& c : cases) EXPECT_EQ(type_of_gpu(c.name, MiB(c.mib)), c.type) << c.name;
+  for (const TypeCase& c : cases) EXPECT_EQ(type_of_gpu(c.name, MiB(c.mib)), c.type) << c.name;
 }
 
 TEST(GpuType, a_slice_is_not_called_like_the_whole) {

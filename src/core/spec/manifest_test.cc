@@ -45,7 +45,7 @@ Manifest read(const std::string& text) {
   return manifest ? *manifest : Manifest();
 }
 
-std::string failure(const std::string& text) {
+std::string refusal(const std::string& text) {
   const auto manifest = parse_manifest(text, "m.yaml");
   return manifest ? "no error" : manifest.error().message;
 }
@@ -204,14 +204,14 @@ TEST(Manifest, is_complete_after_its_paths_are) {
 TEST(Manifest, an_unknown_field_is_named_with_its_line_and_the_nearest_one) {
   std::string text = kFirst;
   text.replace(text.find("ramRatio"), 8, "ramRatoi");
-  EXPECT_EQ(failure(text),
+  EXPECT_EQ(refusal(text),
             "m.yaml:19:9: unknown field 'ramRatoi' in resources, did you mean 'ramRatio'?");
-  EXPECT_EQ(failure("kind: AIchorManifest\nbuidler: {}\n"),
+  EXPECT_EQ(refusal("kind: AIchorManifest\nbuidler: {}\n"),
             "m.yaml:2:1: unknown field 'buidler' in a manifest, did you mean 'builder'?");
 }
 
 TEST(Manifest, an_unknown_field_that_is_near_none_is_answered_with_all) {
-  EXPECT_EQ(failure("kind: AIchorManifest\nversion: 1\n"),
+  EXPECT_EQ(refusal("kind: AIchorManifest\nversion: 1\n"),
             "m.yaml:2:1: unknown field 'version' in a manifest; there are kind, apiVersion, "
             "builder, spec");
 }
@@ -267,9 +267,9 @@ TEST(Manifest, faults_name_their_place) {
        "is not what builder makes"},
   };
   for (const auto& [text, message] : cases) {
-    EXPECT_THAT(failure(text), HasSubstr(message)) << text;
-    EXPECT_THAT(failure(text), StartsWith("m.yaml:")) << text;
-    EXPECT_EQ(failure(text).find("m.yaml", 1), std::string::npos) << failure(text);
+    EXPECT_THAT(refusal(text), HasSubstr(message)) << text;
+    EXPECT_THAT(refusal(text), StartsWith("m.yaml:")) << text;
+    EXPECT_EQ(refusal(text).find("m.yaml", 1), std::string::npos) << refusal(text);
   }
 }
 
