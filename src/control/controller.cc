@@ -393,7 +393,8 @@ void Controller::recall(LaneId lane) {
     if (attempt.lane == lane && attempt.staged && !recalled_.contains(attempt.id))
       staged.push_back(attempt.id);
   }
-  std::sort(staged.begin(), staged.end());
+  // The last first: the lane may move on between two of them, and then to the one that is next.
+  std::sort(staged.rbegin(), staged.rend());
   const NodeId node = ledger_.find_lane(lane)->node;
   for (const AttemptId& attempt : staged) {
     recalled_.insert(attempt);

@@ -1,11 +1,14 @@
 """Many workers that start together: on this machine and on others."""
 
+import importlib.util
 import json
 import os
 import re
 import signal
 import socket
+import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -325,6 +328,26 @@ def test_mpirun_reaches_ranks_on_two_machines(two, gang, work):
     assert set(nodes) == {"m1", "m2"}
     assert sorted(lines(two.tutti, job, 0)) == sorted(
         f"{rank} in {rank} on {node}, staged" for node, rank in nodes.items())
+
+
+@pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="ray cannot be imported here")
+def test_a_ray_cluster_spans_two_machines(two, gang, work):
+    (work / "program.py").write_text(
+        "import ray\nray.init(logging_level='ERROR')\n"
+        "print('nodes', sum(one['Alive'] for one in ray.nodes()), open('word').read())\n")
+    (work / "word").write_text("staged")
+    name = gang(f"""
+        command: python program.py
+        labels: [pool]
+        mem: 1G
+        env: {{PATH: "{Path(sys.executable).parent}:/usr/bin:/bin"}}
+        framework: ray
+        workers: {{Head: 1, Workers: 1}}
+        """)
+    job = two.tutti.submit(name)
+    assert two.tutti.wait(job, timeout=150) == 0, two.tutti.ok("logs", "--all", job)
+    assert {one["node"] for one in ranks(two.tutti, job)} == {"m1", "m2"}
+    assert "nodes 2 staged" in lines(two.tutti, job, 0)
 
 
 def test_nobody_begins_before_all_are_ready(two, gang, work):
