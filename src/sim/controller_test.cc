@@ -395,5 +395,27 @@ TEST_F(ControllerTest, the_limit_of_a_machine_elsewhere_holds_whatever_its_execu
   EXPECT_EQ(world.set_node_limit("none", 2).error().code, ErrorCode::kNotFound);
 }
 
+// In a real lane the task before them may end between two orders.
+TEST_F(ControllerTest, what_is_staged_is_taken_back_from_its_end) {
+  world.add_node(testing_support::with_backlog(node("a", 4)));
+  JobSpec many = spec(cpus(4));
+  many.command.argv = {"sim", "runs=5ms"};
+  many.tasks = {.shape = TaskSet::Shape::kArray, .count = 5000};
+  submit(many);
+  world.advance(seconds(1));
+  JobSpec urgent = spec(cpus(4));
+  urgent.kind = "urgent";
+  urgent.priority = 5;
+  world.cut_off_executor();
+  submit(urgent);
+  std::vector<std::uint32_t> recalled;
+  for (const Effect& effect : world.executor().last_orders()) {
+    if (const auto* recall = std::get_if<RecallAttempt>(&effect))
+      recalled.push_back(recall->attempt.task.index);
+  }
+  ASSERT_GE(recalled.size(), 2u);
+  EXPECT_TRUE(std::is_sorted(recalled.rbegin(), recalled.rend()));
+}
+
 }  // namespace
 }  // namespace tutti
