@@ -226,6 +226,12 @@ def test_mpich_finds_the_workers_too(mpi):
         assert f"[0] process {process} of 4 in {worker}" in done.out
 
 
+def test_number_of_slots_that_is_none_is_named(gang):
+    done = gang("", {"framework": "mpi", "workers": 2, "command": "mpirun.openmpi true",
+                     "env": {"TUTTI_MPI_SLOTS": "many"}}, code=1)
+    assert "TUTTI_MPI_SLOTS='many' must be a number" in done.out + done.err
+
+
 def test_code_of_a_process_of_mpi_is_the_job_s(mpi):
     done = mpi("mpirun.openmpi $PYTHON program.py 5", code=5)
     assert "exit code" in done.out.lower() + done.err.lower()

@@ -45,7 +45,10 @@ class Rank:
         self.world = int(environ["TUTTI_WORLD_SIZE"])
         self.nodes = int(environ["TUTTI_NODE_COUNT"])
         self.launcher = (environ["TUTTI_MASTER_ADDR"], int(environ["TUTTI_MASTER_PORT"]))
-        self.slots = int(environ["TUTTI_MPI_SLOTS"])
+        slots = environ["TUTTI_MPI_SLOTS"]
+        if not slots.isdecimal() or int(slots) == 0:
+            raise Failed(f"TUTTI_MPI_SLOTS={slots!r} must be a number of processes, such as 4")
+        self.slots = int(slots)
         self.only_launches = environ["TUTTI_GROUP"].lower() == "launcher" and self.world > 1
         self.ports = environ.get("TUTTI_PORTS", f"none-{os.getpid()}").split(",")
         self.key = environ["TUTTI_JOB_KEY"].encode()
@@ -127,20 +130,27 @@ class Started:
     def stop(self, number):
         with self.lock:
             child = self.running.get(number)
-            if child is not None:
-                os.killpg(child.pid, signal.SIGTERM)
+        if child is not None:
+            self._terminate(child)
 
     def end(self):
         with self.lock:
             children = list(self.running.values())
-            for child in children:
-                os.killpg(child.pid, signal.SIGTERM)
+        for child in children:
+            self._terminate(child)
         for child in children:
             stop(child)
         self.work.remove()
         self.folder.remove()
         if self.shared:
             self.shared.remove()
+
+    @staticmethod
+    def _terminate(child):
+        try:
+            os.killpg(child.pid, signal.SIGTERM)
+        except ProcessLookupError:
+            pass  # it has just ended
 
 
 class WorkFolder:
@@ -317,8 +327,8 @@ def write_files(rank, folder, ranks):
     os.chmod(shell, 0o700)
     told = {
         "TUTTI_HOSTFILE": open_mpi,
-        # Open MPI to 4, from 5 on (PRRTE). Ranks are bound by Tutti: several on one node would all
-        # be bound to the same first cores.
+        # Open MPI to 4, from 5 on (PRRTE). Nothing is bound to cores: the processes of several ranks
+        # on one node would all be bound to its first ones.
         "OMPI_MCA_plm": "rsh",
         "OMPI_MCA_plm_rsh_agent": shell,
         "OMPI_MCA_plm_rsh_no_tree_spawn": "1",
@@ -396,8 +406,11 @@ def serve(rank):
 
 
 def main(command):
-    rank = Rank(os.environ)
-    return ended_as(rank.rank, lambda: launch(rank, command) if rank.rank == 0 else serve(rank))
+    def act():
+        rank = Rank(os.environ)
+        return launch(rank, command) if rank.rank == 0 else serve(rank)
+
+    return ended_as(os.environ["TUTTI_RANK"], act)
 
 
 if __name__ == "__main__":
