@@ -55,6 +55,7 @@ class Connection:
         self._earlier: List[Response] = []
         self._unheard: Optional[Tuple[Response, Callable[[], None]]] = None
         self._timeout: Optional[float] = None
+        self.hung_up = False  # the daemon closed it while it was in use
 
     def close(self) -> None:
         self.sock.close()
@@ -186,10 +187,13 @@ class Client:
     def keep(self, connection: Connection) -> None:
         """As give_back(), though an answer that nobody waits for is still to come."""
         with self._lock:
-            room = len(self._idle) < _MOST_IDLE
+            hung_up = connection.hung_up
+            room = len(self._idle) < _MOST_IDLE and not hung_up
             if room:
                 self._idle.append(connection)
-        if not room:
+        if hung_up:  # not here: what was not heard may have to be told for a while
+            threading.Thread(target=self._drop_hung_up, args=(connection,), daemon=True).start()
+        elif not room:
             self.drop(connection)
 
     def drop(self, connection: Connection) -> None:
@@ -201,11 +205,15 @@ class Client:
             unheard()
 
     def hung_up(self, connection: Connection) -> None:
-        """The daemon closed it. Who is using it notices."""
+        """The daemon closed it. Who is using it notices, at the latest when it is kept."""
         with self._lock:
             if connection not in self._idle:
+                connection.hung_up = True
                 return
             self._idle.remove(connection)
+        self._drop_hung_up(connection)
+
+    def _drop_hung_up(self, connection: Connection) -> None:
         connection.usable()  # an answer may have come before
         self.drop(connection)
 
