@@ -23,7 +23,7 @@ struct HostPlace {
   std::string home;    // of the daemon
   std::string root;    // of the agent, relative to the user's cache there
   std::string socket;  // how sockets for further sessions begin
-  std::string config;  // of ssh
+  std::string config;  // of ssh; empty: the user's own
 };
 
 // One machine elsewhere: its connection, what runs there, and what is to be fetched. Owned by its

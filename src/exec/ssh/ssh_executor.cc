@@ -49,28 +49,6 @@ Result<std::string> identity_of(const std::string& home) {
   return fresh;
 }
 
-// What ssh reads: the user's settings, and then ours, which theirs win over. AES in hardware takes
-// half as much time as what OpenSSH would choose; the list is its own in another order.
-Result<std::string> config_of(const std::string& home, const std::string& given) {
-  constexpr char kFastFirst[] =
-      "Host *\n  Ciphers aes128-gcm@openssh.com,aes256-gcm@openssh.com,"
-      "chacha20-poly1305@openssh.com,aes128-ctr,aes192-ctr,aes256-ctr\n";
-  std::string text = "# Written by Tutti each time its daemon starts.\n";
-  if (given.empty()) {
-    text += "Include ~/.ssh/config\nInclude /etc/ssh/ssh_config\n";
-  } else {
-    const std::string named = std::filesystem::absolute(given).string();
-    if (named.find_first_of("\"\n\\*?[") != named.npos)
-      return invalid_input("ssh's configuration '" + given + "': use a path without \" \\ * ? [");
-    if (access(named.c_str(), R_OK) != 0)
-      return io_error("cannot read ssh's configuration '" + given + "'", errno);
-    text += "Include \"" + named + "\"\n";
-  }
-  std::string path = home + "/state/ssh-config";
-  // Where the disk is full, ssh is slower, no more.
-  return replace_file(path, text + kFastFirst, false) ? path : given;
-}
-
 // A node's name in a path.
 std::string plain(std::string text) {
   std::replace_if(
@@ -85,9 +63,6 @@ Result<std::unique_ptr<SshExecutor>> SshExecutor::create(Options options, Clock&
   if (!sockets) return sockets.error();
   Result<std::string> identity = identity_of(options.home);
   if (!identity) return identity.error();
-  Result<std::string> config = config_of(options.home, options.config);
-  if (!config) return config.error();
-  options.config = *std::move(config);
   auto executor = std::unique_ptr<SshExecutor>(
       new SshExecutor(std::move(options), clock, *std::move(sockets), *std::move(identity)));
   if (!executor->wake_) return io_error("cannot make an event descriptor", errno);

@@ -23,7 +23,7 @@ class SshExecutor final : public Executor, public NodeMonitor {
  public:
   struct Options {
     std::string home;
-    std::string config;  // of ssh, in place of the user's own; empty: that one
+    std::string config;  // of ssh; empty: the user's own
   };
   static Result<std::unique_ptr<SshExecutor>> create(Options options, Clock& clock);
   ~SshExecutor() override;
