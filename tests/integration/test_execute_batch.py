@@ -152,8 +152,8 @@ def test_lines_of_a_machine_that_dies_go_elsewhere(tutti, work, boxes):
     running = spawn(tutti, "b.sh")
     wait_until(lambda: "m1" in lines_of(work / "ran"))
     boxes[0].kill()
-    out, _ = running.communicate(timeout=60 * SLOW)
-    assert running.returncode == 0, out
+    out, err = running.communicate(timeout=60 * SLOW)
+    assert running.returncode == 0, (out + err).decode()
     for line in range(1, 5):
         assert (work / "job_results" / f"b.sh.{line}").is_dir()
     assert lines_of(work / "ran").count("m2") == 4

@@ -3,7 +3,7 @@
 namespace tutti {
 
 // The functions that the shell at the other end of an SSH connection is given before anything else:
-// agent.sh without its comments, built in by cmake/ShellScript.cmake. It writes nothing by itself.
+// agent.sh without its comments, built in by cmake/EmbedText.cmake. It writes nothing by itself.
 extern const char kAgentScript[];
 
 }  // namespace tutti

@@ -56,7 +56,13 @@ void Host::cut_off() {
   forgotten_.clear();  // the next list shows them
   output_.close(true);
   listed_ = false;
-  for (auto& [id, run] : runs_) run.out.asked = run.err.asked = false;
+  for (auto& [id, run] : runs_) {
+    run.out.asked = run.err.asked = false;
+    // What failed because of this, did not fail; it is taken up again when there is a connection.
+    if (run.phase == Phase::kFiles && run.try_at) run.phase = Phase::kReady;
+    run.try_at = TimePoint();
+    run.tries = 0;
+  }
   if (!down_since_) down_since_ = now_;
   up_ = false;
   tell_state();
@@ -106,6 +112,7 @@ TimePoint Host::tick(TimePoint now) {
   if (!answer_by_) answer_by_ = now + kAnswerPatience;
   TimePoint due = earlier(probe_at_, answer_by_);
   tell_starts(due);
+  try_again(due);
   for (auto& [id, run] : runs_) {
     if (run.phase != Phase::kRunning) continue;
     for (RunOutput* output : {&run.out, &run.err}) {

@@ -88,6 +88,7 @@ class Host {
   void go_on(Run& run);
   void look_for_output(Run& run, RunOutput& output);
   void take_output(AttemptId attempt, bool errors, std::string_view bytes);
+  void try_again(TimePoint& due);
   void collect(Run& run);
   void collected(AttemptId attempt, const Result<void>& copied);
   void tell_end(Run& run);

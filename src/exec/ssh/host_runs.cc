@@ -15,9 +15,15 @@ constexpr Duration kLongestLook = seconds(5);
 constexpr Duration kShort = milliseconds(20);
 // Folders there are removed by one process for many.
 constexpr std::size_t kMostForgotten = 64;
+// Of copying. A connection that breaks makes copies fail before it is known to be broken.
 constexpr int kMostTries = 5;
+constexpr Duration kFirstRetry = milliseconds(100);
 constexpr char kNoFiles[] = "no staged files";
 constexpr char kPortTaken[] = "port ";
+
+TimePoint retry_time(TimePoint now, int tries) {
+  return now + Duration(kFirstRetry.value << tries);
+}
 
 std::string seconds_text(Duration time) {
   return std::to_string((time.value + 999999) / 1000000);
@@ -145,20 +151,29 @@ void Host::staged(const std::string& digest, const Result<void>& made) {
   staging_.erase(digest);
   for (auto& [id, run] : runs_) {
     if (run.phase != Phase::kFiles || run.order.context->snapshot != digest) continue;
-    run.phase = Phase::kReady;
-    if (!connected()) continue;
-    if (made) {
+    run.try_at = TimePoint();
+    if (!connected()) {
+      run.phase = Phase::kReady;
+    } else if (made) {
       send(run);
-    } else if (made.error().code == ErrorCode::kUnavailable && ++run.tries < kMostTries) {
-      run.phase = Phase::kFiles;
+    } else if (made.error().code == ErrorCode::kUnavailable && run.tries < kMostTries) {
+      run.try_at = retry_time(now_, run.tries++);
     } else {
       refuse(run, "its files could not be copied to " + node_.name + ": " + made.error().message);
     }
   }
-  if (!connected()) return;
-  for (const auto& [id, run] : runs_) {
-    if (run.phase == Phase::kFiles && run.order.context->snapshot == digest)
-      stage(digest, id.task.job);
+}
+
+void Host::try_again(TimePoint& due) {
+  for (auto& [id, run] : runs_) {
+    if (!run.try_at) continue;
+    if (run.try_at > now_) {
+      due = earlier(due, run.try_at);
+      continue;
+    }
+    run.try_at = TimePoint();
+    if (run.phase == Phase::kFiles) stage(run.order.context->snapshot, id.task.job);
+    if (run.phase == Phase::kResults) collect(run);
   }
 }
 
@@ -261,7 +276,6 @@ void Host::take_output(AttemptId attempt, bool errors, std::string_view bytes) {
 }
 
 void Host::collect(Run& run) {
-  if (run.tries++ >= kMostTries) return tell_end(run);
   const LaunchContext& context = *run.order.context;
   const std::string work = context.snapshot.empty() ? context.workdir : folder_of(run) + "/work";
   transfers_.collect(
@@ -280,7 +294,9 @@ void Host::collected(AttemptId attempt, const Result<void>& copied) {
     return tell_end(*run);
   }
   run->trouble = "its results could not be fetched: " + copied.error().message;
-  if (connected()) collect(*run);
+  if (!connected()) return;
+  if (run->tries == kMostTries) return tell_end(*run);
+  run->try_at = retry_time(now_, run->tries++);
 }
 
 Outcome Host::outcome_of(const Run& run) const {

@@ -49,7 +49,8 @@ struct Run {
   RunOutput out;
   RunOutput err;
   RunUse use;
-  int tries = 0;        // of fetching results
+  int tries = 0;        // of copying its files there, or its results here
+  TimePoint try_at;     // when that is tried again; zero: it is under way, or need not be
   AttemptEnded told;    // what was reported
   bool lost = false;    // it was told to be lost, but may still run there
   std::string trouble;  // what else went wrong, for the user

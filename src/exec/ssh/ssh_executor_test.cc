@@ -1,5 +1,6 @@
 #include "exec/ssh/ssh_executor.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -12,6 +13,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/unique_fd.h"
 #include "exec/local/snapshot.h"
 
 namespace tutti {
@@ -21,13 +23,15 @@ namespace fs = std::filesystem;
 using testing::HasSubstr;
 
 // An ssh that needs no server: the words after "--" are a host, whose home is a folder of that
-// name, and a command. A host for which there is a file in down/ cannot be reached.
+// name, and a command. A host for which there is a file in down/ cannot be reached; whoever reads
+// the pipe `refused` learns when that was tried.
 constexpr char kFakeSsh[] = R"sh(#!/bin/sh
 while [ "$1" != -- ]; do shift; done
 host=$2
 shift 2
 if [ -e "$FAKE_HOSTS/down/$host" ]; then
   cat "$FAKE_HOSTS/down/$host" >&2
+  [ -p "$FAKE_HOSTS/refused" ] && echo >"$FAKE_HOSTS/refused"
   exit 255
 fi
 export HOME="$FAKE_HOSTS/$host"
@@ -102,7 +106,11 @@ class SshExecutorTest : public testing::Test {
   ~SshExecutorTest() override {
     executor_.reset();
     setenv("PATH", path_.c_str(), 1);
-    fs::remove_all(folder_);
+    // A host may be removing something there.
+    for (int tries = 0; tries < 100 && fs::exists(folder_); ++tries) {
+      std::error_code gone;
+      fs::remove_all(folder_, gone);
+    }
   }
 
   static void write(const std::string& path, const std::string& text) {
@@ -346,6 +354,27 @@ TEST_F(SshExecutorTest, files_go_there_once_and_results_come_back_whole) {
     EXPECT_EQ(text_of(wanted.launch.result_folder + "/new file"), "made\n");
     EXPECT_EQ(text_of(wanted.launch.result_folder + "/a b/data.txt"), text);
   }
+}
+
+TEST_F(SshExecutorTest, a_connection_that_breaks_while_files_are_copied_is_nobodys_failure) {
+  SnapshotFolder snapshots(folder_ + "/home");
+  ASSERT_TRUE(snapshots.put_blob(sha256_hex("content"), "content"));
+  snapshot_ = snapshots.save({{"data", 0644, sha256_hex("content"), ""}}).value();
+  connect();
+  ASSERT_EQ(mkfifo((folder_ + "/refused").c_str(), 0600), 0);
+  const UniqueFd refused(open((folder_ + "/refused").c_str(), O_RDWR | O_CLOEXEC));
+  // Copies fail at once, and that the link is broken is seen only later.
+  write(folder_ + "/down/box", "connection refused");
+  const StartAttempt wanted = order(0, "cat data");
+  executor_->order({wanted});
+  char end_of_line = 0;
+  for (int tries = 0; tries < 4; ++tries) ASSERT_EQ(read(refused.get(), &end_of_line, 1), 1);
+  cut("box");
+  reports_.await_state(Node::State::kDown);
+  fs::remove(folder_ + "/down/box");
+  const AttemptEnded ended = reports_.end_of(wanted.attempt);
+  EXPECT_TRUE(ended.outcome.succeeded()) << ended.outcome.message;
+  EXPECT_EQ(out(0), "content");
 }
 
 TEST_F(SshExecutorTest, hosts_that_want_the_same_files_at_once_all_get_all_of_them) {
