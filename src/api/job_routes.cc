@@ -32,7 +32,7 @@ void fill_from_peer(JobSpec& spec, const Peer& peer) {
 
 // Of a job that was submitted from within another, the submitter's key is not its own.
 void give_key(JobSpec& spec) {
-  if (spec.gang.framework != Framework::kRay && spec.gang.framework != Framework::kMpi) return;
+  if (!has_rank_program(spec.gang.framework)) return;
   const std::string name = std::string(kJobKey) + "=";
   const std::string entry = name + random_word();
   for (std::vector<std::string>* env : {&spec.env, &spec.remote_env}) {

@@ -2,13 +2,13 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
 
+#include "base/random_word.h"
 #include "base/unique_fd.h"
 
 namespace tutti {
@@ -16,20 +16,10 @@ namespace {
 
 constexpr std::size_t kShortestToken = 16;
 
-Result<std::string> random_token() {
-  std::array<unsigned char, 32> bytes{};
-  if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
-    return io_error("cannot get random bytes for a token", errno);
-  std::string token;
-  for (const unsigned char byte : bytes) token += fmt::format("{:02x}", byte);
-  return token;
-}
-
 Result<std::string> make_token(const std::string& path) {
-  Result<std::string> token = random_token();
-  if (!token) return token.error();
+  std::string token = random_word() + random_word();
   const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-  const std::string line = *token + "\n";
+  const std::string line = token + "\n";
   if (!fd || ::write(fd.get(), line.data(), line.size()) != static_cast<ssize_t>(line.size()))
     return io_error(fmt::format("cannot write the token file {}", path), errno);
   return token;

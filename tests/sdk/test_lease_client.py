@@ -292,6 +292,19 @@ def test_release_is_told_again_if_the_daemon_dies_before_it_answers(make_server,
     second.wait(lambda: ("DELETE", f"/v1/leases/{lease.id}") in second.targets())
 
 
+def test_release_is_told_again_if_the_daemon_dies_just_before_its_connection_is_kept(make_server):
+    server = make_server()
+    server.on_delete = server.close
+    client = _client.Client()
+    connection = client.take(autostart=False)
+    unheard = threading.Event()
+    connection.tell("DELETE", "/v1/leases/1", b"{}", unheard.set)
+    client.hung_up(connection)
+    assert not unheard.is_set()
+    client.keep(connection)
+    assert unheard.wait(20)
+
+
 def test_answered_release_is_not_told_again_after_a_restart(make_server):
     first = make_server()
     with tutti.lease(kind="k"):

@@ -55,7 +55,7 @@ class Connection:
         self._earlier: List[Response] = []
         self._unheard: Optional[Tuple[Response, Callable[[], None]]] = None
         self._timeout: Optional[float] = None
-        self.hung_up = False  # the daemon closed it while it was in use
+        self.closed_there = False  # the daemon closed it while it was in use
 
     def close(self) -> None:
         self.sock.close()
@@ -187,11 +187,11 @@ class Client:
     def keep(self, connection: Connection) -> None:
         """As give_back(), though an answer that nobody waits for is still to come."""
         with self._lock:
-            hung_up = connection.hung_up
-            room = len(self._idle) < _MOST_IDLE and not hung_up
+            closed_there = connection.closed_there
+            room = len(self._idle) < _MOST_IDLE and not closed_there
             if room:
                 self._idle.append(connection)
-        if hung_up:  # not here: what was not heard may have to be told for a while
+        if closed_there:  # not here: what was not heard may have to be told for a while
             threading.Thread(target=self._drop_hung_up, args=(connection,), daemon=True).start()
         elif not room:
             self.drop(connection)
@@ -208,7 +208,7 @@ class Client:
         """The daemon closed it. Who is using it notices, at the latest when it is kept."""
         with self._lock:
             if connection not in self._idle:
-                connection.hung_up = True
+                connection.closed_there = True
                 return
             self._idle.remove(connection)
         self._drop_hung_up(connection)

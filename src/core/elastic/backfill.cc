@@ -10,15 +10,14 @@ namespace {
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
 // Devices of a pool that are kept for the first job that did not fit.
-struct PromisedPool {
-  bool promised = false;
+struct Promise {
   double in_s = kNever;     // when the job can start
   std::uint32_t spare = 0;  // devices that it leaves free then
 };
 
 // When running jobs will have left so many devices of the pool as `shape` needs.
-PromisedPool promise(const ElasticSnapshot& snapshot, const Choices& choices, const Shape& shape,
-                     std::uint32_t free) {
+Promise promise(const ElasticSnapshot& snapshot, const Choices& choices, const Shape& shape,
+                std::uint32_t free) {
   struct End {
     double in_s;
     std::uint32_t devices;
@@ -31,15 +30,15 @@ PromisedPool promise(const ElasticSnapshot& snapshot, const Choices& choices, co
       ends.push_back({seconds_left(snapshot.jobs[i], choices[i], kNever), has.devices});
   }
   std::sort(ends.begin(), ends.end(), [](const End& a, const End& b) { return a.in_s < b.in_s; });
-  PromisedPool pool{.promised = true};
+  Promise made;
   for (const End& end : ends) {
     free += end.devices;
     if (free < shape.devices) continue;
-    pool.in_s = end.in_s;
-    pool.spare = free - shape.devices;
+    made.in_s = end.in_s;
+    made.spare = free - shape.devices;
     break;
   }
-  return pool;
+  return made;
 }
 
 // First come, first served, with the devices that users asked for, and EASY backfilling: the first
@@ -54,21 +53,20 @@ Choices BackfillPolicy::decide(const ElasticSnapshot& snapshot) {
   Choices choices(snapshot.jobs.size());
   FreeDevices free(snapshot);
   free.keep_running(snapshot, choices);
-  std::vector<PromisedPool> pools(snapshot.pools.size());
+  std::vector<std::optional<Promise>> promises(snapshot.pools.size());
   for (std::size_t i = 0; i < snapshot.jobs.size(); ++i) {
     const ElasticJob& job = snapshot.jobs[i];
     const auto option = choices[i] ? std::nullopt : wanted_option(job);
     if (!option) continue;
     const Shape& shape = job.options[*option].shape;
-    PromisedPool& pool = pools[shape.pool];
+    std::optional<Promise>& promised = promises[shape.pool];
     if (!free.fits(shape)) {
-      if (!pool.promised) pool = promise(snapshot, choices, shape, free.of(shape.pool));
+      if (!promised) promised = promise(snapshot, choices, shape, free.of(shape.pool));
       continue;
     }
-    const bool ends_before = seconds_left(job, option, kNever) < pool.in_s;
-    if (pool.promised && !ends_before) {
-      if (shape.devices > pool.spare) continue;
-      pool.spare -= shape.devices;
+    if (promised && seconds_left(job, option, kNever) >= promised->in_s) {
+      if (shape.devices > promised->spare) continue;
+      promised->spare -= shape.devices;
     }
     free.take(shape);
     choices[i] = option;

@@ -6,8 +6,6 @@
 namespace tutti {
 namespace {
 
-using BackfillChoices = std::vector<std::optional<std::size_t>>;
-
 // Two devices are taken for so long; a job that wants four waits for them.
 ElasticWorld world_with_a_promise(double taken_s) {
   ElasticWorld world({{"a100", 1, 4}});
@@ -21,7 +19,7 @@ ElasticWorld world_with_a_promise(double taken_s) {
 TEST(Backfill, one_that_ends_before_the_promised_start_passes) {
   ElasticWorld world = world_with_a_promise(100);
   world.job(2, {option_of(0, 2, 1)}).remaining = 60;
-  EXPECT_EQ(make_backfill_policy()->decide(world.snapshot), (BackfillChoices{0, std::nullopt, 0}));
+  EXPECT_EQ(make_backfill_policy()->decide(world.snapshot), (Choices{0, std::nullopt, 0}));
 }
 
 TEST(Backfill, one_that_would_delay_the_promised_start_waits) {
@@ -29,7 +27,7 @@ TEST(Backfill, one_that_would_delay_the_promised_start_waits) {
   world.job(2, {option_of(0, 2, 1)}).remaining = 110;
   world.job(1, {option_of(0, 1, 1)}).remaining.reset();
   EXPECT_EQ(make_backfill_policy()->decide(world.snapshot),
-            (BackfillChoices{0, std::nullopt, std::nullopt, std::nullopt}));
+            (Choices{0, std::nullopt, std::nullopt, std::nullopt}));
 }
 
 TEST(Backfill, what_the_promised_start_leaves_free_may_be_had_for_longer) {
@@ -41,7 +39,7 @@ TEST(Backfill, what_the_promised_start_leaves_free_may_be_had_for_longer) {
   world.job(1, {option_of(0, 1, 1)}).remaining = 5000;
   world.job(1, {option_of(0, 1, 1)}).remaining = 5000;
   EXPECT_EQ(make_backfill_policy()->decide(world.snapshot),
-            (BackfillChoices{0, std::nullopt, 0, std::nullopt}));
+            (Choices{0, std::nullopt, 0, std::nullopt}));
 }
 
 TEST(Backfill, nobody_passes_when_it_is_not_known_when_others_end) {
@@ -49,7 +47,7 @@ TEST(Backfill, nobody_passes_when_it_is_not_known_when_others_end) {
   world.snapshot.jobs[0].remaining.reset();
   world.job(1, {option_of(0, 1, 1)}).remaining.reset();
   EXPECT_EQ(make_backfill_policy()->decide(world.snapshot),
-            (BackfillChoices{0, std::nullopt, std::nullopt}));
+            (Choices{0, std::nullopt, std::nullopt}));
 }
 
 }  // namespace

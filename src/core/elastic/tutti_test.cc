@@ -7,8 +7,6 @@
 namespace tutti {
 namespace {
 
-using TuttiChoices = std::vector<std::optional<std::size_t>>;
-
 // Five jobs of one device each, the longest first, and room for four.
 ElasticWorld five_for_four(double now_s) {
   ElasticWorld world({{"a100", 1, 4}});
@@ -21,8 +19,8 @@ ElasticWorld five_for_four(double now_s) {
   return world;
 }
 
-const TuttiChoices kFirstWaits = {std::nullopt, 0, 0, 0, 0};
-const TuttiChoices kSecondWaits = {0, std::nullopt, 0, 0, 0};
+const Choices kFirstWaits = {std::nullopt, 0, 0, 0, 0};
+const Choices kSecondWaits = {0, std::nullopt, 0, 0, 0};
 
 TEST(TuttiPolicy, the_longest_job_waits) {
   EXPECT_EQ(make_tutti_policy({})->decide(five_for_four(0).snapshot), kFirstWaits);
@@ -54,9 +52,9 @@ TEST(TuttiPolicy, a_running_job_changes_its_shape_only_for_what_pays_for_the_res
   ElasticJob& job = world.job(4, {option_of(0, 1, 1), option_of(0, 4, 1.01)});
   job.current = 0;
   job.restart_s = 300;
-  EXPECT_EQ(make_tutti_policy({})->decide(world.snapshot), (TuttiChoices{0}));
+  EXPECT_EQ(make_tutti_policy({})->decide(world.snapshot), (Choices{0}));
   job.options[1].rate = 3;
-  EXPECT_EQ(make_tutti_policy({})->decide(world.snapshot), (TuttiChoices{1}));
+  EXPECT_EQ(make_tutti_policy({})->decide(world.snapshot), (Choices{1}));
 }
 
 }  // namespace

@@ -46,6 +46,12 @@ enum class Framework : std::uint8_t {
 };
 inline constexpr Framework kLastFramework = Framework::kMpi;
 
+// Whether ranks execute a program of ours in place of their command (core/spec/rank_programs.h),
+// which forms a cluster of them whose processes have ranks of their own.
+constexpr bool has_rank_program(Framework framework) {
+  return framework == Framework::kRay || framework == Framework::kMpi;
+}
+
 // The workers of one type in a manifest. Ranks are numbered through the groups, in order.
 struct WorkerGroup {
   std::string name = "Worker";

@@ -325,11 +325,6 @@ void RankEnvironment::add_framework() {
   }
 }
 
-// What Ray and mpirun start has ranks of its own: those of Tutti would mislead it.
-bool has_own_ranks(Framework framework) {
-  return framework == Framework::kRay || framework == Framework::kMpi;
-}
-
 }  // namespace
 
 Shard shard_of(std::uint64_t total, std::uint32_t rank, std::uint32_t ranks) {
@@ -346,7 +341,8 @@ std::vector<std::string> gang_environment(JobId job, const JobSpec& spec, std::u
   environment.add_neutral();
   environment.add_shard();
   environment.add_sockets();
-  if (!has_own_ranks(spec.gang.framework)) environment.add_slurm();
+  // What Ray and mpirun start would be misled by ranks other than theirs.
+  if (!has_rank_program(spec.gang.framework)) environment.add_slurm();
   environment.add_framework();
   return std::move(environment).take();
 }

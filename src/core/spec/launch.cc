@@ -18,9 +18,8 @@ constexpr std::string_view kShell = "/bin/bash";
 constexpr std::size_t kLongestArgument = 100'000;
 
 void set_rank_program(Launch& launch, Framework framework, const Allocation& allocation) {
-  launch.argv = framework == Framework::kRay ? ray_argv(launch.argv) : mpi_argv(launch.argv);
-  if (!allocation.ports.empty())
-    launch.cleanup = rank_cleanup(framework_name(framework), allocation.ports.front());
+  launch.argv = rank_argv(framework, launch.argv);
+  if (!allocation.ports.empty()) launch.cleanup = rank_cleanup(framework, allocation.ports.front());
 }
 
 // Whether the submitter's environment carries a bash function of this name (`export -f`): then only
@@ -227,7 +226,7 @@ Launch launch_of(JobId job, const JobSpec& spec, AttemptId attempt, const std::s
     return launch;
   }
   set_command(launch, spec, attempt.task.index, line);
-  if (spec.gang.framework == Framework::kRay || spec.gang.framework == Framework::kMpi)
+  if (has_rank_program(spec.gang.framework))
     set_rank_program(launch, spec.gang.framework, allocation);
   launch.env = environment(job, spec, attempt, allocation, node);
   if (!spec.gang.workers.empty()) {

@@ -1,5 +1,5 @@
 """What the ranks of Ray and of MPI share. In the program that a rank runs, this stands before
-ray_rank.py or mpi_rank.py (cmake/RankPrograms.cmake); all of it is of the standard library."""
+ray_rank.py or mpi_rank.py (CMakeLists.txt); all of it is of the standard library."""
 
 import sys
 

@@ -24,28 +24,22 @@ python=$(command -v python3) || {
 }
 exec "$python" -c "$program" "$@")";
 
-std::vector<std::string> program_argv(const char* shell_text, const char* name, const char* program,
-                                      const std::vector<std::string>& command) {
-  std::vector<std::string> argv = {"/bin/sh", "-c", shell_text, name, program};
+}  // namespace
+
+std::vector<std::string> rank_argv(Framework framework, const std::vector<std::string>& command) {
+  const bool ray = framework == Framework::kRay;
+  std::vector<std::string> argv = {"/bin/sh", "-c", ray ? kWithPythonOfRay : kWithPython,
+                                   std::string("tutti-") + framework_name(framework),
+                                   ray ? kRayRank : kMpiRank};
   argv.insert(argv.end(), command.begin(), command.end());
   return argv;
 }
 
-}  // namespace
-
-std::vector<std::string> ray_argv(const std::vector<std::string>& command) {
-  return program_argv(kWithPythonOfRay, "tutti-ray", kRayRank, command);
-}
-
-std::vector<std::string> mpi_argv(const std::vector<std::string>& command) {
-  return program_argv(kWithPython, "tutti-mpi", kMpiRank, command);
-}
-
-std::vector<std::string> rank_cleanup(const std::string& name, std::uint32_t port) {
+std::vector<std::string> rank_cleanup(Framework framework, std::uint32_t port) {
   const char* const text =
       "name=tutti-$1.$(id -u)-$2; rm -f -- \"$(cat \"/tmp/$name/work\")\"; "
       "rm -rf -- \"/tmp/$name\" \"/dev/shm/$name\"";
-  return {"/bin/sh", "-c", text, "tutti", name, std::to_string(port)};
+  return {"/bin/sh", "-c", text, "tutti", framework_name(framework), std::to_string(port)};
 }
 
 }  // namespace tutti

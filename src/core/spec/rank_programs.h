@@ -5,10 +5,12 @@
 #include <string>
 #include <vector>
 
+#include "core/model/gang.h"
+
 namespace tutti {
 
 // What ranks execute in place of their command where it alone is not enough: rank_common.py with
-// ray_rank.py or mpi_rank.py, built in by cmake/RankPrograms.cmake.
+// ray_rank.py or mpi_rank.py, built in.
 extern const char kRayRank[];
 extern const char kMpiRank[];
 
@@ -23,16 +25,13 @@ inline constexpr std::uint32_t kRayNodePorts = 6;
 inline constexpr std::uint32_t kRayHeadPorts = 4 + kRayNodePorts;
 inline constexpr std::size_t kRayBell = 1;  // which of the head's ports
 
-// Rank 0 runs the command when all nodes of the cluster are in; the others are nodes. The command
-// is passed on as words, of which no shell makes anything.
-std::vector<std::string> ray_argv(const std::vector<std::string>& command);
+// Of a framework that has_rank_program. Rank 0 runs the command when all others are there: for Ray
+// they are the nodes of its cluster, for MPI they run what the command's mpirun starts in them. The
+// command is passed on as words, of which no shell makes anything.
+std::vector<std::string> rank_argv(Framework framework, const std::vector<std::string>& command);
 
-// Rank 0 runs the command, which calls mpirun, when all others are there; they run what mpirun
-// starts in them.
-std::vector<std::string> mpi_argv(const std::vector<std::string>& command);
-
-// Removes the folders that a rank of `name`, "ray" or "mpi", has left if it was killed: they are
-// named after the first of its ports (Folder in rank_common.py).
-std::vector<std::string> rank_cleanup(const std::string& name, std::uint32_t port);
+// Removes the folders that such a rank has left if it was killed: they are named after the first of
+// its ports (Folder in rank_common.py).
+std::vector<std::string> rank_cleanup(Framework framework, std::uint32_t port);
 
 }  // namespace tutti

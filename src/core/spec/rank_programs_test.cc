@@ -25,7 +25,7 @@ JobSpec ray_cluster(std::uint32_t workers) {
 }
 
 TEST(RayCommand, passes_the_command_on_word_by_word) {
-  const auto argv = ray_argv({"python", "train.py", "$(touch x) 'a b'"});
+  const auto argv = rank_argv(Framework::kRay, {"python", "train.py", "$(touch x) 'a b'"});
   EXPECT_THAT(argv, ElementsAre("/bin/sh", "-c", HasSubstr("command -v ray"), "tutti-ray", kRayRank,
                                 "python", "train.py", "$(touch x) 'a b'"));
 }
@@ -35,7 +35,7 @@ TEST(RayCommand, is_what_ranks_of_ray_are_launched_with) {
   const GangPlaces places = {{"a", "127.0.0.1", {7000, 7001}, 0}, {"a", "127.0.0.1", {7010}, 0}};
   for (std::uint32_t rank = 0; rank < 2; ++rank) {
     const Launch launch = launch_of(JobId(1), spec, {{JobId(1), rank}, 1}, "", {}, {}, places);
-    EXPECT_EQ(launch.argv, ray_argv(spec.command.argv));
+    EXPECT_EQ(launch.argv, rank_argv(Framework::kRay, spec.command.argv));
   }
 }
 
