@@ -348,9 +348,10 @@ tutti_supervise() {
   tutti_finish
 }
 
-# Kills a process after half a minute, unless it is ended before.
+# Kills a process after half a minute, unless it is ended before. A child that is about to become sleep
+# would not hear a SIGTERM.
 tutti_fuse() {
-  trap 'kill $!; exit' TERM
+  trap 'kill -9 $!; exit' TERM
   sleep 30 &
   wait $!
   kill -s KILL "$1"
@@ -428,7 +429,7 @@ tutti_job() {
 
 # Ends the attempt after its time. The supervisor ends this process when the attempt is faster.
 tutti_watchdog() {
-  trap 'kill $!; exit' TERM
+  trap 'kill -9 $!; exit' TERM
   sleep "$tutti_limit" &
   wait $!
   trap - TERM
