@@ -394,19 +394,32 @@ case $1 in
   --version) echo Docker version 99 ;;
   info) echo '[]' ;;
   image) exit {image} ;;
-  run) echo ran ;;
+  run) {run} ;;
+  inspect) echo true ;;
 esac
 """
 
 
-def test_docker_is_given_the_same(box, tmp_path):
-    fake, log = tmp_path / "bin/docker", tmp_path / "log"
-    fake.parent.mkdir()
-    fake.write_text(FAKE_DOCKER.format(log=log, image=0))
-    fake.chmod(0o755)
-    done = box.run(["echo", "a b"], "--mem", "64M", image=None,
+def run_in_docker(box, tmp_path, *words, **fake):
+    """Runs words in a docker that only notes what it is told."""
+    program = tmp_path / "bin/docker"
+    program.parent.mkdir()
+    program.write_text(FAKE_DOCKER.format(log=tmp_path / "log", image=0, **fake))
+    program.chmod(0o755)
+    return box.run(list(words), "--mem", "64M", image=None,
                    container={"image": "some/image", "runtime": "docker"},
-                   env={"PATH": f"{fake.parent}:{os.environ['PATH']}"})
+                   env={"PATH": f"{program.parent}:{os.environ['PATH']}"})
+
+
+def test_a_container_that_its_runtime_killed_for_memory_is_out_of_memory(box, tmp_path):
+    done = run_in_docker(box, tmp_path, "true", run="exit 137")
+    assert done.code == 137 and "exceeded its memory limit of 64 MiB" in done.err, done
+    assert box.tutti.job(1)["ending"] == "out_of_memory"
+
+
+def test_docker_is_given_the_same(box, tmp_path):
+    log = tmp_path / "log"
+    done = run_in_docker(box, tmp_path, "echo", "a b", run="echo ran")
     assert (done.code, done.out) == (0, "ran\n"), done
     calls = [call.split("\n") for call in log.read_text().split("\n--\n")]
     run = next(call for call in calls if call[0] == "run")

@@ -228,7 +228,11 @@ tutti_run() {
   "$tutti_runtime" run --name "$tutti_name" "$@"
   tutti_code=$?
   if [ $tutti_code -eq 137 ] && [ -n "$tutti_memory" ] && [ -z "$tutti_stopped" ]; then
-    echo "tutti: the container was killed, as happens when it exceeds its memory limit of $tutti_memory MiB" >&2
+    # exec/keeper/memory_text.cc knows the first of these words.
+    case $("$tutti_runtime" inspect --format '{{.State.OOMKilled}}' "$tutti_name" 2>/dev/null) in
+      true) echo "tutti: the container exceeded its memory limit of $tutti_memory MiB" ;;
+      *) echo "tutti: the container was killed, as happens when it exceeds its memory limit of $tutti_memory MiB" ;;
+    esac >&2
   fi
   exit $tutti_code
 }

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <utility>
 
-#include "exec/keeper/device_memory_text.h"
 #include "exec/keeper/folders.h"
+#include "exec/keeper/memory_text.h"
 
 namespace tutti {
 namespace {
@@ -227,12 +227,12 @@ Launched Launcher::explain(const ChildPlan& plan, const ChildFault& fault,
   return {-1, kNotFound, text + because(ENOENT)};
 }
 
-bool Launcher::tells_of_device_memory(const StartOrder& order) const {
+Ending Launcher::memory_ending(const StartOrder& order, int exit_code) const {
   const Launch& launch = order.launch;
   const bool has_devices = std::any_of(
       launch.env.begin(), launch.env.end(),
       [](const std::string& entry) { return entry.starts_with("TUTTI_GPU_MEMORY_MIB="); });
-  if (!has_devices) return false;
+  if (!may_tell_of_memory(exit_code, has_devices)) return Ending::kExited;
   for (const std::string* path : {&launch.stderr_path, &launch.stdout_path}) {
     const UniqueFd file(
         openat(logs_.get(), path->c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
@@ -242,9 +242,10 @@ bool Launcher::tells_of_device_memory(const StartOrder& order) const {
     const off_t from = std::max<off_t>(0, status.st_size - static_cast<off_t>(tail.size()));
     const ssize_t got = pread(file.get(), tail.data(), tail.size(), from);
     tail.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
-    if (tutti::tells_of_device_memory(tail)) return true;
+    const Ending told = tutti::memory_ending(tail, exit_code, has_devices);
+    if (told != Ending::kExited) return told;
   }
-  return false;
+  return Ending::kExited;
 }
 
 int Launcher::open_output(const std::string& path, std::string& fault) const {

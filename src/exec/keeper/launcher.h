@@ -43,8 +43,8 @@ class Launcher {
   // The attempt has ended: its files go.
   void clean_up(const StartOrder& order);
 
-  // Whether what a failed attempt wrote last says that its GPU's memory did not suffice.
-  bool tells_of_device_memory(const StartOrder& order) const;
+  // What a failed attempt wrote last of memory that did not suffice, as memory_ending() says.
+  Ending memory_ending(const StartOrder& order, int exit_code) const;
 
   // Set to an unlimited number of descriptors as far as the system lets it.
   void raise_own_limits() const;

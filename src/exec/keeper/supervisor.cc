@@ -308,11 +308,12 @@ Outcome Supervisor::outcome_of(const Attempt& attempt) const {
   } else if (attempt.status != 0 && attempt.cgroup && attempt.cgroup->killed_for_memory()) {
     outcome.ending = Ending::kOutOfMemory;
     outcome.message = memory_message(attempt);
-  } else if (attempt.status != 0 && launcher_.tells_of_device_memory(attempt.order)) {
-    outcome.ending = Ending::kDeviceOutOfMemory;
-    outcome.message = "ran out of GPU memory";
-  } else if (WIFSIGNALED(attempt.status)) {
-    outcome.ending = Ending::kSignalled;
+  } else if (attempt.status != 0) {
+    outcome.ending = launcher_.memory_ending(attempt.order, outcome.exit_code);
+    if (outcome.ending == Ending::kOutOfMemory) outcome.message = memory_message(attempt);
+    if (outcome.ending == Ending::kDeviceOutOfMemory) outcome.message = "ran out of GPU memory";
+    if (outcome.ending == Ending::kExited && WIFSIGNALED(attempt.status))
+      outcome.ending = Ending::kSignalled;
   }
   return outcome;
 }

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "exec/keeper/device_memory_text.h"
+#include "exec/keeper/memory_text.h"
 #include "exec/ssh/host.h"
 #include "exec/ssh/shell_quote.h"
 
@@ -313,9 +313,10 @@ Outcome Host::outcome_of(const Run& run) const {
     outcome.ending = Ending::kTimeout;
   } else if (run.end.stopped && run.stop_cause != Ending::kExited) {
     outcome.ending = run.stop_cause;
-  } else if (run.end.status != 0 && !run.order.allocation.devices.empty()) {
+  } else if (const bool has_devices = !run.order.allocation.devices.empty();
+             run.end.status != 0 && may_tell_of_memory(run.end.status, has_devices)) {
     const std::string& path = run.err.path.empty() ? run.out.path : run.err.path;
-    if (tells_of_device_memory(tail_of_output(path))) outcome.ending = Ending::kDeviceOutOfMemory;
+    outcome.ending = memory_ending(tail_of_output(path), run.end.status, has_devices);
   }
   // What was promised is not there: a job whose results are lost has not succeeded.
   if (!run.trouble.empty() && outcome.succeeded()) outcome.exit_code = 1;

@@ -8,8 +8,8 @@
 #include <algorithm>
 
 #include "base/unique_fd.h"
-#include "exec/keeper/device_memory_text.h"
 #include "exec/keeper/folders.h"
+#include "exec/keeper/memory_text.h"
 
 namespace tutti {
 

@@ -1,4 +1,4 @@
-#include "exec/keeper/device_memory_text.h"
+#include "exec/keeper/memory_text.h"
 
 #include <algorithm>
 #include <array>
@@ -6,7 +6,7 @@
 namespace tutti {
 namespace {
 
-constexpr std::array<std::string_view, 12> kPhrases = {
+constexpr std::array<std::string_view, 12> kDevicePhrases = {
     "CUDA out of memory",                 // PyTorch
     "torch.cuda.OutOfMemoryError",        // PyTorch until 2.4
     "torch.OutOfMemoryError",             // PyTorch since
@@ -21,12 +21,21 @@ constexpr std::array<std::string_view, 12> kPhrases = {
     "CUBLAS_STATUS_ALLOC_FAILED",         //
 };
 
+constexpr std::string_view kContainerPhrase = "tutti: the container exceeded its memory limit";
+// What a container that was killed ends with.
+constexpr int kKilled = 128 + 9;
+
 }  // namespace
 
-bool tells_of_device_memory(std::string_view output) {
-  return std::any_of(kPhrases.begin(), kPhrases.end(), [&](std::string_view phrase) {
-    return output.find(phrase) != std::string_view::npos;
-  });
+Ending memory_ending(std::string_view output, int exit_code, bool has_devices) {
+  const auto has = [&](std::string_view phrase) { return output.find(phrase) != output.npos; };
+  if (has_devices && std::any_of(kDevicePhrases.begin(), kDevicePhrases.end(), has))
+    return Ending::kDeviceOutOfMemory;
+  return exit_code == kKilled && has(kContainerPhrase) ? Ending::kOutOfMemory : Ending::kExited;
+}
+
+bool may_tell_of_memory(int exit_code, bool has_devices) {
+  return has_devices || exit_code == kKilled;
 }
 
 }  // namespace tutti
