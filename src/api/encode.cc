@@ -3,7 +3,7 @@
 #include <boost/json.hpp>
 
 #include "core/plan/reason.h"
-#include "core/spec/model_run.h"
+#include "core/spec/model_text.h"
 #include "wire/text_json.h"
 
 namespace tutti {

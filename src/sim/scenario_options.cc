@@ -4,7 +4,7 @@
 #include <map>
 
 #include "core/spec/field.h"
-#include "core/spec/model_run.h"
+#include "core/spec/model_text.h"
 #include "core/spec/quantity.h"
 #include "core/speed/speed_text.h"
 #include "sim/sim_command.h"

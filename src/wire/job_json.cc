@@ -9,7 +9,7 @@
 #include "core/spec/array_range.h"
 #include "core/spec/dependency.h"
 #include "core/spec/field.h"
-#include "core/spec/model_run.h"
+#include "core/spec/model_text.h"
 #include "core/spec/text.h"
 #include "core/spec/validate.h"
 #include "wire/gang_json.h"

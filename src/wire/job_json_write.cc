@@ -2,7 +2,7 @@
 
 #include "core/spec/array_range.h"
 #include "core/spec/dependency.h"
-#include "core/spec/model_run.h"
+#include "core/spec/model_text.h"
 #include "wire/gang_json.h"
 #include "wire/job_json.h"
 #include "wire/spec_parts.h"

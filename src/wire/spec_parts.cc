@@ -5,7 +5,7 @@
 #include <boost/json.hpp>
 #include <charconv>
 
-#include "core/spec/model_run.h"
+#include "core/spec/model_text.h"
 #include "core/spec/text.h"
 #include "wire/json_fields.h"
 #include "wire/text_json.h"

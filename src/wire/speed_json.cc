@@ -4,7 +4,7 @@
 #include <array>
 #include <boost/json.hpp>
 
-#include "core/spec/model_run.h"
+#include "core/spec/model_text.h"
 #include "core/spec/text.h"
 #include "core/speed/speed_text.h"
 #include "wire/json_fields.h"

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "base/check.h"
-#include "core/spec/model_run.h"
+#include "core/spec/model_text.h"
 #include "core/speed/iteration_times.h"
 #include "core/speed/plan_cells.h"
 #include "core/speed/speed_text.h"

@@ -8,7 +8,7 @@
 
 #include "cli/output/table.h"
 #include "cli/output/text.h"
-#include "core/spec/model_run.h"
+#include "core/spec/model_text.h"
 #include "core/spec/quantity.h"
 #include "core/speed/speed_text.h"
 #include "wire/text_json.h"

@@ -9,7 +9,7 @@
 #include "cli/session.h"
 #include "cli/speeds.h"
 #include "cli/verbs/verbs.h"
-#include "core/spec/model_run.h"
+#include "core/spec/model_text.h"
 #include "core/spec/text.h"
 #include "core/speed/plan_cells.h"
 #include "core/speed/speed_text.h"

@@ -15,7 +15,7 @@
 #include "cli/output/plan.h"
 #include "cli/output/text.h"
 #include "cli/submission.h"
-#include "core/spec/model_run.h"
+#include "core/spec/model_text.h"
 #include "core/spec/text.h"
 #include "core/speed/iteration_times.h"
 #include "core/speed/speed_text.h"

@@ -6,7 +6,7 @@
 
 #include "base/nearest.h"
 #include "core/spec/array_range.h"
-#include "core/spec/model_run.h"
+#include "core/spec/model_text.h"
 #include "core/spec/quantity.h"
 #include "core/spec/text.h"
 #include "core/spec/validate.h"

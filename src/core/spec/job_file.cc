@@ -9,7 +9,7 @@
 #include "core/spec/field.h"
 #include "core/spec/machine.h"
 #include "core/spec/manifest.h"
-#include "core/spec/model_run.h"
+#include "core/spec/model_text.h"
 #include "core/spec/text.h"
 #include "core/spec/validate.h"
 #include "core/spec/workers_yaml.h"

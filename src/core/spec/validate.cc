@@ -9,7 +9,7 @@
 #include "core/spec/array_range.h"
 #include "core/spec/checks.h"
 #include "core/spec/log_pattern.h"
-#include "core/spec/model_run.h"
+#include "core/spec/model_text.h"
 #include "core/spec/quantity.h"
 #include "core/spec/text.h"
 

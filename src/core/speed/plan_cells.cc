@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "core/spec/model_run.h"
+#include "core/spec/model_text.h"
 #include "core/spec/text.h"
 #include "core/speed/speed_text.h"
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-#include "core/spec/model_run.h"
+#include "core/spec/model_text.h"
 #include "core/spec/text.h"
 
 namespace tutti {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/spec/model_run.h"
+#include "core/spec/model_text.h"
 
 namespace tutti {
 namespace {

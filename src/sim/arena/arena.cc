@@ -73,7 +73,9 @@ Result<RunResult> run_arena(const ArenaOptions& options) {
                      {.rounds = options.rounds,
                       .cost = options.restart_cost,
                       // Its published results rest on where it puts jobs, too.
-                      .placing = fifo ? ArenaPlacing::kFirstCome : ArenaPlacing::kPacked});
+                      .placing = fifo ? ArenaPlacing::kFirstCome : ArenaPlacing::kPacked,
+                      .length = options.length,
+                      .seed = options.seed});
   RunResult run = rounds.run(*trace, *policy);
   run.policy = options.policy;
   run.workload = fs::path(workload).filename().string();

@@ -18,6 +18,8 @@ struct ArenaOptions {
   std::string policy = "tutti";
   std::uint32_t rounds = 2000;
   ArenaRestartCost restart_cost = ArenaRestartCost::kCrius;
+  Length length = Length::kDeclared;
+  std::uint64_t seed = 1;  // of noisy lengths
 };
 
 // Reads the files and runs the trace. The result has the jobs that arrive within the rounds.

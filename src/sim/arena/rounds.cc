@@ -34,7 +34,10 @@ std::uint32_t per_node(const Shape& shape) {
 }  // namespace
 
 ArenaRounds::ArenaRounds(std::vector<Pool> pools, ArenaSpeeds speeds, Options options)
-    : speeds_(std::move(speeds)), options_(options), seats_(pools) {
+    : speeds_(std::move(speeds)),
+      options_(options),
+      lengths_(options.length, options.seed),
+      seats_(pools) {
   for (const Pool& pool : pools) run_.devices += pool.devices();
   snapshot_.pools = std::move(pools);
 }
@@ -76,8 +79,9 @@ void ArenaRounds::advance() {
     if (live.debt_s > 0) continue;
     live.executed_s += kRoundS;
     const double done = std::floor(live.executed_s / live.speeds[*job.current].iteration_s);
-    job.remaining = static_cast<double>(live.left) - done;
-    if (*job.remaining <= 0) ended.push_back(i);
+    live.left = live.left_before - static_cast<std::int64_t>(done);
+    tell_length(i);
+    if (live.left <= 0) ended.push_back(i);
   }
   for (auto i = ended.rbegin(); i != ended.rend(); ++i) end_job(*i);
   while (!events_.empty() && events_.front() <= snapshot_.now_s - 3600) events_.pop_front();
@@ -109,8 +113,8 @@ void ArenaRounds::arrive(const ArenaJob& job, double submit_s) {
   Live live;
   live.result = run_.jobs.size() - 1;
   live.speeds = speeds_.all(job, snapshot_.pools);
-  live.left = job.iterations / kTraceScale;
-  view.remaining = static_cast<double>(live.left);
+  live.total = live.left = job.iterations / kTraceScale;
+  live.length = lengths_.next();
   for (const ArenaSpeed& speed : live.speeds)
     view.options.push_back({speed.shape, 1 / speed.iteration_s});
   events_.push_back(submit_s);
@@ -118,6 +122,13 @@ void ArenaRounds::arrive(const ArenaJob& job, double submit_s) {
   if (view.options.empty()) return;
   live_.push_back(std::move(live));
   snapshot_.jobs.push_back(std::move(view));
+  tell_length(live_.size() - 1);
+}
+
+void ArenaRounds::tell_length(std::size_t at) {
+  const Live& live = live_[at];
+  snapshot_.jobs[at].remaining = live.length.left(static_cast<double>(live.total),
+                                                  static_cast<double>(live.total - live.left));
 }
 
 void ArenaRounds::decide(ElasticPolicy& policy) {
@@ -230,6 +241,7 @@ void ArenaRounds::start(std::size_t at, std::size_t option, Seat seat) {
   JobResult& result = result_of(at);
   job.current = option;
   live.seat = std::move(seat);
+  live.left_before = live.left;
   live.executed_s = 0;
   live.started = true;
   live.run_from_s = snapshot_.now_s;
@@ -245,7 +257,6 @@ void ArenaRounds::stop(std::size_t at) {
   ElasticJob& job = snapshot_.jobs[at];
   const Shape shape = shape_of(at);
   seats_.give_back(shape, live.seat);
-  live.left = static_cast<std::int64_t>(job.remaining.value_or(0));
   live.debt_s = 0;
   job.current.reset();
   const std::string& type = snapshot_.pools[shape.pool].type;

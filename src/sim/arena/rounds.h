@@ -7,9 +7,10 @@
 #include <vector>
 
 #include "core/elastic/view.h"
+#include "sim/arena/arena_speeds.h"
 #include "sim/arena/seats.h"
-#include "sim/arena/speeds.h"
 #include "sim/arena/trace.h"
+#include "sim/declared_length.h"
 #include "sim/results.h"
 
 namespace tutti {
@@ -34,6 +35,8 @@ class ArenaRounds {
     std::uint32_t rounds = 2000;
     ArenaRestartCost cost = ArenaRestartCost::kCrius;
     ArenaPlacing placing = ArenaPlacing::kPacked;
+    Length length = Length::kDeclared;
+    std::uint64_t seed = 1;  // of noisy lengths
   };
   ArenaRounds(std::vector<Pool> pools, ArenaSpeeds speeds, Options options);
 
@@ -46,7 +49,10 @@ class ArenaRounds {
   struct Live {
     std::size_t result = 0;  // its position in RunResult::jobs
     std::vector<ArenaSpeed> speeds;
-    std::int64_t left = 0;  // iterations, when its present run began
+    std::int64_t total = 0;        // iterations
+    std::int64_t left = 0;         // of them
+    std::int64_t left_before = 0;  // when its present run began
+    DeclaredLength length;
     double executed_s = 0;  // in its present run, without what the start cost
     double debt_s = 0;      // what the start still costs
     bool started = false;   // in this round
@@ -57,6 +63,7 @@ class ArenaRounds {
   void advance();
   void end_job(std::size_t at);
   void arrive(const ArenaJob& job, double submit_s);
+  void tell_length(std::size_t at);
   void decide(ElasticPolicy& policy);
   void apply(const Choices& choices);
   void seat_first_come(const std::vector<std::size_t>& starts, const Choices& choices);
@@ -74,6 +81,7 @@ class ArenaRounds {
 
   ArenaSpeeds speeds_;
   Options options_;
+  LengthTeller lengths_;
   Seats seats_;
   ElasticSnapshot snapshot_;
   std::vector<Live> live_;

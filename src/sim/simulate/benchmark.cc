@@ -16,12 +16,16 @@ std::string workload_path(const SimulationRequest& request) {
              : request.workload;
 }
 
+Length length_of(const SimulationRequest& request) {
+  if (request.length == "oblivious") return Length::kOblivious;
+  return request.length == "noisy" ? Length::kNoisy : Length::kDeclared;
+}
+
 Result<RunResult> run_training_of(const SimulationRequest& request, const std::string& policy) {
   TrainingOptions options{
       .data = request.data, .workload = workload_path(request), .policy = policy};
   options.knowledge = request.knowledge == "warm" ? Knowledge::kWarm : Knowledge::kCold;
-  if (request.length == "oblivious") options.length = Length::kOblivious;
-  if (request.length == "noisy") options.length = Length::kNoisy;
+  options.length = length_of(request);
   options.seed = request.seed;
   options.rounds = request.rounds;
   return run_training(
@@ -33,6 +37,8 @@ Result<RunResult> run_arena_of(const SimulationRequest& request, const std::stri
   ArenaOptions options{.data = request.data, .workload = request.workload, .policy = policy};
   if (request.rounds > 0) options.rounds = request.rounds;
   if (request.restart_cost == "others") options.restart_cost = ArenaRestartCost::kOthers;
+  options.length = length_of(request);
+  options.seed = request.seed;
   return run_arena(options);
 }
 

@@ -11,9 +11,9 @@
 #include <set>
 #include <utility>
 
+#include "core/elastic/learnt_speeds.h"
 #include "core/elastic/placement.h"
 #include "core/elastic/policies.h"
-#include "core/elastic/speeds.h"
 #include "sim/training/trainee.h"
 #include "sim/training/training_jobs.h"
 
@@ -21,8 +21,6 @@ namespace tutti {
 namespace {
 
 constexpr double kHour = 3600;
-// A job that runs longer than declared is taken to have this part of it left.
-constexpr double kOverrun = 0.1;
 constexpr double kRoundS = 60;
 constexpr double kGavelRoundS = 360;
 constexpr std::uint32_t kMostRounds = 100'000;
@@ -81,7 +79,7 @@ struct SimulatedJob {
   const TrainingJob* line = nullptr;
   std::unique_ptr<Trainee> trainee;
   Placement placement;
-  double declared_factor = 1;
+  DeclaredLength length;
   double executed_s = 0;
   double attained_s = 0;
   double active_sum = 0;  // jobs that were active, summed over the rounds of its life
@@ -101,7 +99,7 @@ class TrainingSimulation {
         applications_(std::move(applications)),
         policy_(make_elastic_policy(traits.name)),
         round_s_(traits.name == "gavel" ? kGavelRoundS : kRoundS) {
-    std::mt19937_64 dice(options.seed);
+    LengthTeller lengths(options.length, options.seed);
     for (const TrainingJob& line : lines_) {
       SimulatedJob job;
       job.line = &line;
@@ -109,9 +107,7 @@ class TrainingSimulation {
       std::optional<double> fixed;
       if (!traits.elastic) fixed = line.batch;
       job.trainee = std::make_unique<Trainee>(application, rules_.training, fixed);
-      // Uniform on a scale of logarithms, by the bits of the generator: the same everywhere.
-      const double uniform = static_cast<double>(dice() >> 11) * 0x1.0p-53;
-      if (options.length == Length::kNoisy) job.declared_factor = std::pow(2, 2 * uniform - 1);
+      job.length = lengths.next();
       job.result.name = line.name;
       job.result.kind = line.application;
       job.result.submit_s = line.submit_s;
@@ -334,7 +330,6 @@ class TrainingSimulation {
   }
 
   std::optional<double> remaining_of(const SimulatedJob& job) const {
-    if (options_.length == Length::kOblivious && !traits_.per_step) return std::nullopt;
     const Application& application = job.trainee->application();
     if (traits_.per_step) {
       const std::uint32_t last = application.epochs - 1;
@@ -343,9 +338,7 @@ class TrainingSimulation {
       return application.learning.iterations(job.line->batch, last) -
              application.learning.iterations(job.line->batch, epoch);
     }
-    const double declared = application.learning.goal(application.epochs) * job.declared_factor;
-    const double left = declared - job.trainee->progress();
-    return left > 0 ? left : kOverrun * declared;
+    return job.length.left(application.learning.goal(application.epochs), job.trainee->progress());
   }
 
   // Every shape that may be tried: at most twice as many devices as jobs of the kind have had.
@@ -481,7 +474,7 @@ class TrainingSimulation {
   std::unique_ptr<ElasticPolicy> policy_;
   double round_s_;
   std::vector<SimulatedJob> jobs_;
-  Speeds speeds_;
+  LearntSpeeds speeds_;
   double now_s_ = 0;
   std::size_t left_ = 0;
   std::size_t arrived_ = 0;

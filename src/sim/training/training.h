@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "sim/declared_length.h"
 #include "sim/results.h"
 
 namespace tutti {
@@ -15,13 +16,6 @@ enum class TrainingBenchmark { kPollux64, kSia64 };
 enum class Knowledge {
   kCold,  // nothing: the first job of each pays for it
   kWarm,  // how fast they are in every shape
-};
-
-// What policies are told of how much work is left.
-enum class Length {
-  kDeclared,   // what is true
-  kOblivious,  // nothing
-  kNoisy,      // wrong by a factor between a half and two, another one for each job
 };
 
 struct TrainingOptions {

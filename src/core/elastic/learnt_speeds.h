@@ -14,7 +14,7 @@ namespace tutti {
 
 // How fast kinds of training jobs are in shapes in which nobody has run them: learnt from their
 // steps. Jobs of a kind share what is known, so that only the first one has to find out. A value.
-class Speeds {
+class LearntSpeeds {
  public:
   // Jobs of the kind can use these batches on devices of the type.
   void set_limits(const std::string& kind, const std::string& type, const BatchLimits& limits,

@@ -1,4 +1,4 @@
-#include "core/elastic/speeds.h"
+#include "core/elastic/learnt_speeds.h"
 
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ class SpeedsTest : public testing::Test {
   double rate(const char* type, std::uint32_t devices, bool curious = false) {
     return speeds_.rate("resnet", type, 1, devices, kStats, curious);
   }
-  Speeds speeds_;
+  LearntSpeeds speeds_;
 };
 
 TEST_F(SpeedsTest, nothing_is_known_of_a_kind_that_never_ran) {

@@ -1,4 +1,4 @@
-#include "core/spec/model_run.h"
+#include "core/spec/model_text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

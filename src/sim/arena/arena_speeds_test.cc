@@ -1,4 +1,4 @@
-#include "sim/arena/speeds.h"
+#include "sim/arena/arena_speeds.h"
 
 #include <gtest/gtest.h>
 

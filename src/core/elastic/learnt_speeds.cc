@@ -1,4 +1,4 @@
-#include "core/elastic/speeds.h"
+#include "core/elastic/learnt_speeds.h"
 
 #include <algorithm>
 #include <cmath>
@@ -15,13 +15,14 @@ constexpr double kUntried = 1.25;
 
 }  // namespace
 
-void Speeds::set_limits(const std::string& kind, const std::string& type, const BatchLimits& limits,
-                        double one_device_speed) {
+void LearntSpeeds::set_limits(const std::string& kind, const std::string& type,
+                              const BatchLimits& limits, double one_device_speed) {
   kinds_[kind].limits[type] = limits;
   kinds_[kind].types[type].one_device_speed = one_device_speed;
 }
 
-void Speeds::saw_step(const std::string& kind, const std::string& type, const StepSample& sample) {
+void LearntSpeeds::saw_step(const std::string& kind, const std::string& type,
+                            const StepSample& sample) {
   Kind& known = kinds_[kind];
   known.most_devices = std::max(known.most_devices, sample.devices);
   OnType& here = known.types[type];
@@ -44,13 +45,13 @@ void Speeds::saw_step(const std::string& kind, const std::string& type, const St
   here.corrections[{sample.nodes, sample.devices}] = sample.step_s / predicted;
 }
 
-void Speeds::refit(OnType& known) const {
+void LearntSpeeds::refit(OnType& known) const {
   std::vector<StepSample> samples;
   for (const auto& [key, sample] : known.samples) samples.push_back(sample);
   known.model = fit_step_model(samples, kTolerance);
 }
 
-void Speeds::saw_speed(const std::string& kind, double expected, double measured) {
+void LearntSpeeds::saw_speed(const std::string& kind, double expected, double measured) {
   if (expected <= 0 || measured <= 0) return;
   Kind& known = kinds_[kind];
   // `expected` has the calibration in it.
@@ -58,29 +59,29 @@ void Speeds::saw_speed(const std::string& kind, double expected, double measured
   known.calibration *= std::pow(ratio, 0.5);
 }
 
-void Speeds::saw_first_gradient(const std::string& kind, const GradientStats& stats) {
+void LearntSpeeds::saw_first_gradient(const std::string& kind, const GradientStats& stats) {
   kinds_[kind].first_gradient = stats;
 }
 
-bool Speeds::knows(const std::string& kind) const {
+bool LearntSpeeds::knows(const std::string& kind) const {
   const auto found = kinds_.find(kind);
   if (found == kinds_.end()) return false;
   return std::any_of(found->second.types.begin(), found->second.types.end(),
                      [](const auto& one) { return one.second.model.has_value(); });
 }
 
-std::optional<GradientStats> Speeds::first_gradient(const std::string& kind) const {
+std::optional<GradientStats> LearntSpeeds::first_gradient(const std::string& kind) const {
   const auto found = kinds_.find(kind);
   return found == kinds_.end() ? std::nullopt : found->second.first_gradient;
 }
 
-std::uint32_t Speeds::most_devices(const std::string& kind) const {
+std::uint32_t LearntSpeeds::most_devices(const std::string& kind) const {
   const auto found = kinds_.find(kind);
   return found == kinds_.end() ? 0 : found->second.most_devices;
 }
 
-double Speeds::rate(const std::string& kind, const std::string& type, std::uint32_t nodes,
-                    std::uint32_t devices, const GradientStats& stats, bool curious) const {
+double LearntSpeeds::rate(const std::string& kind, const std::string& type, std::uint32_t nodes,
+                          std::uint32_t devices, const GradientStats& stats, bool curious) const {
   const auto found = kinds_.find(kind);
   if (found == kinds_.end()) return 0;
   const Kind& known = found->second;
