@@ -45,7 +45,7 @@ test-integration:  ## a real daemon, every verb (preset release)
 	@tools/run-tests integration
 
 test-asan:  ## unit and integration tests with address and undefined-behaviour sanitizers
-	@tools/install-packages build test ssh containers
+	@tools/install-packages build test ssh containers clang
 	@tools/run-tests asan-ubsan
 
 test-tsan:  ## unit and integration tests with the thread sanitizer
@@ -53,7 +53,7 @@ test-tsan:  ## unit and integration tests with the thread sanitizer
 	@tools/run-tests tsan
 
 test-fuzz:  ## FUZZ_SECONDS (60) of fuzzing, shared by all targets
-	@tools/install-packages build fuzz
+	@tools/install-packages build clang
 	@tools/run-tests fuzz
 
 bench:  ## the numbers of the README, measured here (BENCH_FLAGS=--quick)

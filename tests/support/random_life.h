@@ -17,8 +17,8 @@ namespace tutti::testing_support {
 // How many lives are lived for a property; TUTTI_LIVES multiplies them for a night's run.
 // Sanitizers look for other faults, which few lives show as well.
 inline std::uint32_t lives(std::uint32_t usual) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  usual /= 4;
+#ifdef TUTTI_SANITIZED
+  usual /= 8;
 #endif
   const char* factor = std::getenv("TUTTI_LIVES");
   return usual * static_cast<std::uint32_t>(factor == nullptr ? 1 : std::max(1, std::atoi(factor)));
