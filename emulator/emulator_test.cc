@@ -86,7 +86,7 @@ TEST_F(Emulator, a_forked_child_has_nothing_of_its_parent) {
 
 TEST_F(Emulator, a_process_killed_with_the_lock_blocks_nobody) {
   create("T4-16G");
-  end(child_that([this] {
+  end(child_that([] {
     // Never unlocked: the child is killed while it holds it.
     new LockedGpus(*current_gpu_file().value());
   }));

@@ -21,6 +21,11 @@ constexpr Duration kFirstRetry = milliseconds(100);
 constexpr char kNoFiles[] = "no staged files";
 constexpr char kPortTaken[] = "port ";
 
+// That files could not be written there, a program that ends when its host goes down says as well.
+bool may_work_later(ErrorCode code) {
+  return code == ErrorCode::kUnavailable || code == ErrorCode::kIo;
+}
+
 TimePoint retry_time(TimePoint now, int tries) {
   return now + Duration(kFirstRetry.value << tries);
 }
@@ -156,7 +161,7 @@ void Host::staged(const std::string& digest, const Result<void>& made) {
       run.phase = Phase::kReady;
     } else if (made) {
       send(run);
-    } else if (made.error().code == ErrorCode::kUnavailable && run.tries < kMostTries) {
+    } else if (may_work_later(made.error().code) && run.tries < kMostTries) {
       run.try_at = retry_time(now_, run.tries++);
     } else {
       refuse(run, "its files could not be copied to " + node_.name + ": " + made.error().message);
@@ -295,7 +300,9 @@ void Host::collected(AttemptId attempt, const Result<void>& copied) {
   }
   run->trouble = "its results could not be fetched: " + copied.error().message;
   if (!connected()) return;
-  if (run->tries == kMostTries) return tell_end(*run);
+  // What is not there will not be there later.
+  const bool cut_off = copied.error().code == ErrorCode::kUnavailable;
+  if (!cut_off || run->tries == kMostTries) return tell_end(*run);
   run->try_at = retry_time(now_, run->tries++);
 }
 

@@ -63,6 +63,13 @@ std::string text_of(int fd) {
   return text;
 }
 
+// Whether a program ended as ssh and rsync do without a connection, or was killed.
+bool was_cut_off(int status) {
+  constexpr std::array<int, 5> kCutOff = {255, 10, 12, 30, 35};
+  return !WIFEXITED(status) ||
+         std::find(kCutOff.begin(), kCutOff.end(), WEXITSTATUS(status)) != kCutOff.end();
+}
+
 // Both ends of a pipe.
 struct WidePipe {
   bool open() {
@@ -249,7 +256,8 @@ Result<void> Transfers::wait(const std::vector<pid_t>& pids, const std::string& 
     children_.erase(pid);
     if (!result || (WIFEXITED(raw) && WEXITSTATUS(raw) == 0)) continue;
     // What all of them said, since one fails because another did.
-    result = Error{ErrorCode::kUnavailable, name + " failed: " + text_of(errors)};
+    result = Error{was_cut_off(raw) ? ErrorCode::kUnavailable : ErrorCode::kIo,
+                   name + " failed: " + text_of(errors)};
   }
   return result;
 }
