@@ -19,6 +19,7 @@
 #include "base/check.h"
 #include "base/unique_fd.h"
 #include "exec/keeper/folders.h"
+#include "exec/local/known_blobs.h"
 
 namespace tutti {
 namespace {
@@ -225,8 +226,11 @@ Result<std::string> SnapshotFolder::keep_file(const SeenFile& file) {
     } else if (access(blob.c_str(), R_OK) == 0) {
       // To put it in the place of the same would have file systems write it out at once.
       unlink(fresh.c_str());
-    } else if (rename(fresh.c_str(), blob.c_str()) != 0) {
+    } else if (struct stat status{};
+               stat(fresh.c_str(), &status) != 0 || rename(fresh.c_str(), blob.c_str()) != 0) {
       digest = io_error("cannot write the file '" + blob + "'", errno);
+    } else {
+      KnownBlobs::of_this_process().saw_whole(*digest, status);
     }
   }
   if (!digest) unlink(fresh.c_str());
@@ -289,9 +293,21 @@ Result<void> SnapshotFolder::read_blob(const std::string& sha256, const BlobSink
   if (!file) return io_error("cannot read '" + path + "'", errno);
   const Result<std::string> digest = read_hashed(file.get(), path, sink);
   if (!digest) return digest.error();
+  struct stat status {};
+  if (*digest == sha256 && fstat(file.get(), &status) == 0)
+    KnownBlobs::of_this_process().saw_whole(sha256, status);
   if (*digest == sha256) return {};
   unlink(path.c_str());
   return Error{ErrorCode::kCorrupt, "a file of the snapshot was damaged; submit the job once more"};
+}
+
+UniqueFd SnapshotFolder::open_known(const std::string& sha256) const {
+  UniqueFd file(open(blob_path(sha256).c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat status {};
+  if (!file || fstat(file.get(), &status) != 0 ||
+      !KnownBlobs::of_this_process().knows(sha256, status))
+    return UniqueFd();
+  return file;
 }
 
 Result<void> SnapshotFolder::fill(const SnapshotManifest& manifest,

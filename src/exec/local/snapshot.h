@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/unique_fd.h"
 #include "control/snapshots.h"
 
 namespace tutti {
@@ -39,6 +40,8 @@ class SnapshotFolder final : public Snapshots {
   // Hands a content to `sink` in pieces and checks it meanwhile. If it is damaged, which is known
   // only at its end, it is removed, so that it is asked for again: kCorrupt.
   Result<void> read_blob(const std::string& sha256, const BlobSink& sink) const;
+  // A content that is known to be whole, so that nobody has to check it; none: read_blob().
+  UniqueFd open_known(const std::string& sha256) const;
   // Makes `folder` from a snapshot; it appears as a whole. Does nothing if it is there.
   Result<void> materialise(const std::string& digest, const std::string& folder) const;
 

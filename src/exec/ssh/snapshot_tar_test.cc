@@ -67,6 +67,25 @@ class SnapshotTarTest : public testing::Test {
   std::optional<SnapshotFolder> snapshots_;
 };
 
+TEST_F(SnapshotTarTest, a_large_file_is_checked_once_and_again_when_it_was_changed) {
+  const std::string text(3'000'001, 'x');
+  const SnapshotManifest manifest = {file("large", text), file("small", "y")};
+  EXPECT_FALSE(snapshots_->open_known(sha256_hex(text)));
+  for (const char* to : {"first", "second"}) {
+    ASSERT_TRUE(write_tar(manifest));
+    ASSERT_TRUE(unpack("tar", to));
+    EXPECT_EQ(content(std::string(to) + "/large"), text);
+    EXPECT_EQ(content(std::string(to) + "/small"), "y");
+    EXPECT_TRUE(snapshots_->open_known(sha256_hex(text)));
+    EXPECT_FALSE(snapshots_->open_known(sha256_hex("y")));
+  }
+  std::fstream(blob(sha256_hex(text))).seekp(1'000'000).put('z');
+  EXPECT_FALSE(snapshots_->open_known(sha256_hex(text)));
+  const Result<void> wrote = write_tar(manifest);
+  ASSERT_FALSE(wrote);
+  EXPECT_EQ(wrote.error().code, ErrorCode::kCorrupt);
+}
+
 TEST_F(SnapshotTarTest, everything_arrives_whatever_unpacks_it) {
   const std::string far = std::string(150, 'd') + "/" + std::string(200, 'n');
   const std::string odd = "\xff\xfe \n\\ 'q' \"r\" -x \xc3\xa4";
