@@ -58,10 +58,15 @@ Result<std::string> home_folder(std::string_view chosen) {
   return absolute(*user + "/.local/share/tutti");
 }
 
+std::string socket_folder(std::string_view home, std::size_t longest_name) {
+  std::string folder = std::string(home) + "/run";
+  if (folder.size() + 1 + longest_name <= kLongestSocketPath) return folder;
+  return fmt::format("/tmp/tutti-{}-{:016x}", ::getuid(), hash_of(home));
+}
+
 std::string socket_path(std::string_view home) {
-  std::string path = std::string(home) + "/run/tutti.sock";
-  if (path.size() <= kLongestSocketPath) return path;
-  return fmt::format("/tmp/tutti-{}-{:016x}/tutti.sock", ::getuid(), hash_of(home));
+  constexpr std::string_view kName = "tutti.sock";
+  return fmt::format("{}/{}", socket_folder(home, kName.size()), kName);
 }
 
 Result<void> make_socket_folder(const std::string& socket) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -11,9 +12,12 @@ namespace tutti {
 // $XDG_DATA_HOME/tutti, else ~/.local/share/tutti. Always absolute; not created.
 Result<std::string> home_folder(std::string_view chosen = {});
 
-// Where the daemon of `home` listens: home/run/tutti.sock. The kernel takes no socket path longer
-// than 107 bytes, so a long home has its socket in /tmp/tutti-UID-HASH/ instead. It depends on
-// nothing but `home` and the user, so that a cron job finds the same socket as a login shell.
+// Where sockets of `home` are: home/run. The kernel takes no socket path longer than 107 bytes, so
+// a long home has its sockets in /tmp/tutti-UID-HASH instead. It depends on nothing but `home` and
+// the user, so that a cron job finds the same socket as a login shell.
+std::string socket_folder(std::string_view home, std::size_t longest_name);
+
+// Where the daemon of `home` listens: tutti.sock in that folder.
 std::string socket_path(std::string_view home);
 
 // Creates the socket's folder with mode 0700. An existing one must belong to this user: in /tmp

@@ -69,6 +69,12 @@ TEST(Home, a_long_home_has_a_short_socket_path_of_its_own) {
   EXPECT_EQ(one, socket_path("/" + std::string(120, 'a')));
 }
 
+TEST(Home, long_names_of_sockets_need_a_short_folder_sooner) {
+  const std::string home = "/" + std::string(70, 'a');
+  EXPECT_EQ(socket_folder(home, 10), home + "/run");
+  EXPECT_TRUE(socket_folder(home, 36).starts_with("/tmp/tutti-")) << socket_folder(home, 36);
+}
+
 TEST(Home, the_socket_folder_is_private) {
   std::string place = "/tmp/tutti-home-test-XXXXXX";
   ASSERT_NE(::mkdtemp(place.data()), nullptr);

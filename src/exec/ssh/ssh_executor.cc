@@ -9,14 +9,16 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/home.h"
 #include "base/random_word.h"
 #include "exec/keeper/folders.h"
 
 namespace tutti {
 namespace {
 
-// ssh binds a socket of this name with a suffix, and the kernel takes 107 bytes.
-constexpr std::size_t kLongestFolder = 70;
+// Of a socket, with the node's number, what a link adds, and the suffix that ssh first binds it
+// with.
+constexpr std::size_t kLongestSocketName = 36;
 
 // Those that a killed daemon left.
 void remove_sockets(const std::string& folder) {
@@ -27,15 +29,10 @@ void remove_sockets(const std::string& folder) {
   }
 }
 
-Result<std::string> socket_folder(const std::string& home) {
-  if (home.size() + 4 <= kLongestFolder) {
-    std::string folder = home + "/run";
-    if (Result<void> made = make_private_folder(folder); !made) return made.error();
-    remove_sockets(folder);
-    return folder;
-  }
-  std::string folder = "/tmp/tutti-ssh-XXXXXX";
-  if (mkdtemp(folder.data()) == nullptr) return io_error("cannot make a folder in /tmp", errno);
+Result<std::string> make_sockets_folder(const std::string& home) {
+  std::string folder = socket_folder(home, kLongestSocketName);
+  if (Result<void> made = make_socket_folder(folder + "/ssh"); !made) return made.error();
+  remove_sockets(folder);
   return folder;
 }
 
@@ -59,7 +56,7 @@ std::string plain(std::string text) {
 }  // namespace
 
 Result<std::unique_ptr<SshExecutor>> SshExecutor::create(Options options, Clock& clock) {
-  Result<std::string> sockets = socket_folder(options.home);
+  Result<std::string> sockets = make_sockets_folder(options.home);
   if (!sockets) return sockets.error();
   Result<std::string> identity = identity_of(options.home);
   if (!identity) return identity.error();
