@@ -1,5 +1,6 @@
 """Runs the real program in a home of its own."""
 
+import fcntl
 import json
 import os
 import random
@@ -42,6 +43,34 @@ class Finished:
                 f"  stderr {self.stderr[-2000:]!r}")
 
 
+class PortRange:
+    """Ports below those that the kernel chooses from, for one daemon. Those of tests that run meanwhile
+    number their jobs alike, and must not meet at ports: each has a range of its own as long as there
+    are any. It begins anywhere, because connections of the test before may still close."""
+
+    BLOCKS = range(20000, 32000, 3000)
+    SIZE = 2400
+
+    def __init__(self):
+        self._lock = None
+        block = random.choice(self.BLOCKS)
+        for start in self.BLOCKS:
+            lock = open(f"/tmp/tutti-test-ports-{os.getuid()}-{start}", "w")
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                lock.close()
+                continue
+            self._lock, block = lock, start
+            break
+        first = block + random.randrange(self.BLOCKS.step - self.SIZE)
+        self.text = f"{first}-{first + self.SIZE - 1}"
+
+    def give_back(self):
+        if self._lock:
+            self._lock.close()
+
+
 class Tutti:
     """The program with one home. Calling it runs a verb; the other methods are shorthands."""
 
@@ -50,6 +79,7 @@ class Tutti:
         self.work = Path(work)
         self.binary = Path(binary)
         self.children = []
+        self.ports = None
         self.api = Api(self.home / "run/tutti.sock")
 
     def environment(self, more=None):
@@ -94,10 +124,8 @@ class Tutti:
         return done
 
     def start(self, *more, slots=2, **popen):
-        # Daemons of tests that run meanwhile number their jobs alike: they must not meet at ports.
-        first = random.randrange(20000, 27000)
-        self.ok("daemon", "start", "--slots", slots, "--ports", f"{first}-{first + 2999}", *more,
-                **popen)
+        self.ports = self.ports or PortRange()
+        self.ok("daemon", "start", "--slots", slots, "--ports", self.ports.text, *more, **popen)
         return self
 
     def status(self):
@@ -181,6 +209,8 @@ class Tutti:
         left = {pid: processes.describe(pid) for pid in self.leftovers()}
         for pid in left:
             processes.kill(pid)
+        if self.ports:
+            self.ports.give_back()
         return left
 
     def _best_effort(self, *arguments, **more):
