@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 """What elastic policies reach on published benchmarks, and what each idea of ours is worth.
 
-Usage: bench/policies.py --data FOLDER [--only sia-64,pollux-64,arena-1280,ablation]
+Usage: bench/policies.py --data FOLDER [--only sia-64,pollux-64,arena-1280,ablation,overload]
 
 The data is not part of the project: see docs/user/simulate.md.
 """
 
 import argparse
+import csv
 import json
 import statistics
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -96,7 +98,41 @@ def arena(data):
                 f"{run['decision_ms_median']:.2f}")
 
 
-STAGES = {"sia-64": sia, "pollux-64": pollux, "arena-1280": arena, "ablation": ablation}
+def in_less_time(trace, column, factor, folder):
+    """The trace with its jobs arriving `factor` times as fast, as a file in the folder."""
+    with open(trace, newline="") as file:
+        rows = list(csv.DictReader(file))
+    first = min(float(one[column]) for one in rows)
+    for one in rows:
+        one[column] = int(first + (float(one[column]) - first) / factor)
+    path = Path(folder) / f"{factor}-{Path(trace).name}"
+    with open(path, "w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+def overload(data):
+    print("\n| tutti, declared against oblivious | arrivals | mean | p99 | makespan |\n"
+          "|---|---|---|---|---|")
+    traces = [("sia-64", data / f"sia/workloads/philly/workload-{n}.csv", "time", (2, 4), ())
+              for n in (1, 2, 3)]
+    traces.append(("arena-1280", data / "arena/simulate_trace_philly.csv", "submission_time",
+                   (1, 2, 5), ("--rounds", "30000")))
+    with tempfile.TemporaryDirectory() as folder:
+        for benchmark, trace, column, factors, more in traces:
+            for factor in factors:
+                path = in_less_time(trace, column, factor, folder)
+                declared, oblivious = (simulate(data, benchmark, path, "tutti", "--length", length,
+                                                *more) for length in ("declared", "oblivious"))
+                row(f"{benchmark}, {trace.stem}", f"{factor} ×",
+                    *(f"{declared[key] / oblivious[key]:.2f} ×"
+                      for key in ("mean_jct_s", "p99_jct_s", "makespan_s")))
+
+
+STAGES = {"sia-64": sia, "pollux-64": pollux, "arena-1280": arena, "ablation": ablation,
+          "overload": overload}
 
 
 def main():
