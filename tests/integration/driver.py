@@ -145,10 +145,11 @@ class Tutti:
         return pid
 
     def kill_keeper(self):
+        """Kills the keeper as a crash would; returns when the daemon has a new one."""
         pid = self.keeper_pid()
         processes.kill(pid)
         wait_until(lambda: not processes.alive(pid), what="the killed keeper is gone")
-        return pid
+        wait_until(lambda: self.keeper_pid() not in (None, pid), what="there is a new keeper")
 
     def submit(self, *arguments, **more):
         return int(self.ok("submit", "-q", *arguments, **more).out)
