@@ -443,6 +443,49 @@ def test_files_go_there_once_and_results_come_back(pool, make_machine, work):
     assert len(list(machine.home.glob(".cache/tutti/*/*/files/*"))) == 1
 
 
+def staged(machine, name):
+    """Inodes of a file in all that was staged there."""
+    return [path.stat().st_ino for path in machine.home.glob(f".cache/tutti/*/*/files/*/{name}")]
+
+
+@pytest.mark.parametrize("tools", ["the system's", "busybox's"])
+def test_of_changed_files_only_the_change_is_sent(pool, make_machine, work, tools):
+    machine = make_machine()
+    for name in ("cp", "mv", "rm", "tar") if tools == "busybox's" else ():
+        (machine.bin / name).symlink_to(shutil.which("busybox"))
+    pool.add(machine)
+    tree = tree_of(work / "tree", 2, 1 << 20)
+    (tree / "part").mkdir()
+    (tree / "part/old").write_text("to be removed")
+    (tree / "train.py").write_text("one")
+    pool.tutti.ok("run", "--on", "m1", "--", "sh", "-c", "echo spoilt > train.py", cwd=tree)
+    (tree / "train.py").write_text("two")
+    shutil.rmtree(tree / "part")
+    (tree / "part").write_text("a file now")
+    seen = pool.tutti.ok("run", "--on", "m1", "--", "sh", "-c", "cat train.py part; ls", cwd=tree)
+    assert seen.out == "twoa file nowfile 0\nfile 1\npart\ntrain.py\n"
+    assert len(staged(machine, "file 0")) == 2 and len(set(staged(machine, "file 0"))) == 1
+    assert len(set(staged(machine, "train.py"))) == 2
+    (tree / "train.py").write_text("one")
+    (tree / "part").unlink()
+    shutil.rmtree(next(machine.home.glob(".cache/tutti/*/*/files")))
+    assert pool.tutti.ok("run", "--on", "m1", "cat", "train.py", cwd=tree).out == "one"
+    assert not partial(machine)
+
+
+def test_holes_in_results_stay_holes(pool, make_machine, work):
+    pool.add(make_machine())
+    tree = tree_of(work / "tree")
+    pool.tutti.ok("run", "--on", "m1", "--results", "big", "--", "sh", "-c",
+                  "truncate -s 3G big; echo end >> big", cwd=tree)
+    (result,) = tree.glob("results/*/big")
+    assert result.stat().st_size == (3 << 30) + 4
+    assert result.stat().st_blocks * 512 < 1 << 20
+    with open(result, "rb") as file:
+        file.seek(3 << 30)
+        assert file.read() == b"end\n"
+
+
 def test_who_follows_is_told_that_results_are_missing(pool, make_machine, work):
     pool.add(make_machine())
     tree = tree_of(work / "tree")

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
@@ -82,6 +83,7 @@ class Host {
   void refuse(Run& run, std::string why);
   void stage(const std::string& digest, JobId job);
   void staged(const std::string& digest, const Result<void>& made);
+  void note_staged(const std::string& digest);
   void begun(Run& run, std::int64_t pid);
   void ended(Run& run, const AgentEnd& end);
   void lose(Run& run, const std::string& why);
@@ -126,6 +128,7 @@ class Host {
   std::string root_;                       // of the agent, absolute
   bool has_rsync_ = false;
   std::set<std::string> staging_;       // digests that are on their way
+  std::deque<std::string> staged_;      // digests that are there, the last one used first
   std::vector<std::string> forgotten_;  // attempts whose folders are to be removed
 
   TimePoint open_at_;     // when to try next

@@ -18,6 +18,8 @@ constexpr std::size_t kMostForgotten = 64;
 // Of copying. A connection that breaks makes copies fail before it is known to be broken.
 constexpr int kMostTries = 5;
 constexpr Duration kFirstRetry = milliseconds(100);
+// Files that new ones may be made from; the older they are, the less they have in common.
+constexpr std::size_t kMostStaged = 8;
 constexpr char kNoFiles[] = "no staged files";
 constexpr char kPortTaken[] = "port ";
 
@@ -146,7 +148,14 @@ void Host::release(AttemptId attempt) {
 
 void Host::stage(const std::string& digest, JobId job) {
   if (!staging_.insert(digest).second) return transfers_.join(node_.id, digest, job);
-  transfers_.stage({link_.command(), root_, digest, place_.home, node_.id, job},
+  std::erase(staged_, digest);
+  transfers_.stage({link_.command(),
+                    root_,
+                    digest,
+                    {staged_.begin(), staged_.end()},
+                    place_.home,
+                    node_.id,
+                    job},
                    [post = post_, digest](const Result<void>& made) {
                      post([digest, made](Host& host) { host.staged(digest, made); });
                    });
@@ -154,6 +163,7 @@ void Host::stage(const std::string& digest, JobId job) {
 
 void Host::staged(const std::string& digest, const Result<void>& made) {
   staging_.erase(digest);
+  if (made) note_staged(digest);
   for (auto& [id, run] : runs_) {
     if (run.phase != Phase::kFiles || run.order.context->snapshot != digest) continue;
     run.try_at = TimePoint();
@@ -167,6 +177,12 @@ void Host::staged(const std::string& digest, const Result<void>& made) {
       refuse(run, "its files could not be copied to " + node_.name + ": " + made.error().message);
     }
   }
+}
+
+void Host::note_staged(const std::string& digest) {
+  std::erase(staged_, digest);
+  staged_.push_front(digest);
+  if (staged_.size() > kMostStaged) staged_.pop_back();
 }
 
 void Host::try_again(TimePoint& due) {
@@ -190,6 +206,7 @@ void Host::begun(Run& run, std::int64_t pid) {
   if (run.phase != Phase::kSent && run.phase != Phase::kRunning) return;
   run.phase = Phase::kRunning;
   run.pid = pid;
+  if (const std::string& digest = run.order.context->snapshot; !digest.empty()) note_staged(digest);
   run.out.next = run.err.next = now_ + run.out.pause;
   if (run.started_at) return;
   run.started_at = now_;

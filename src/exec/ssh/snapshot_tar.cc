@@ -205,27 +205,24 @@ Result<void> add_entry(TarWriter& tar, const SnapshotFolder& snapshots, const Sn
   return tar.begin({'5', folder, (entry.mode & 0777) | 0700, 0});
 }
 
-// What cannot be read is told when its turn comes.
-std::int64_t size_of(const SnapshotFolder& snapshots, const SnapshotManifest& manifest) {
+}  // namespace
+
+std::int64_t bytes_of(const SnapshotFolder& snapshots, const SnapshotManifest& entries) {
   std::int64_t bytes = 0;
-  for (const SnapshotEntry& entry : manifest) {
+  for (const SnapshotEntry& entry : entries) {
     if (entry.sha256.empty()) continue;
     if (const auto size = snapshots.blob_size(entry.sha256)) bytes += *size;
   }
   return bytes;
 }
 
-}  // namespace
-
-Result<void> write_snapshot_tar(const SnapshotFolder& snapshots, const std::string& digest,
+Result<void> write_snapshot_tar(const SnapshotFolder& snapshots, const SnapshotManifest& entries,
                                 const std::string& end_mark, int fd, TransferMeter& meter) {
-  const Result<SnapshotManifest> manifest = snapshots.load(digest);
-  if (!manifest) return manifest.error();
-  meter.total = size_of(snapshots, *manifest);
+  meter.total = bytes_of(snapshots, entries);
   TarWriter tar(fd);
   // Links last, so that nothing is ever written through one.
   for (const bool links : {false, true}) {
-    for (const SnapshotEntry& entry : *manifest) {
+    for (const SnapshotEntry& entry : entries) {
       if (entry.link_target.empty() == links) continue;
       if (Result<void> added = add_entry(tar, snapshots, entry, meter); !added) return added;
     }

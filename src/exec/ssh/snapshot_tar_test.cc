@@ -40,8 +40,7 @@ class SnapshotTarTest : public testing::Test {
   }
   Result<void> write_tar(const SnapshotManifest& manifest) {
     const UniqueFd tar(open((folder_ + "/tar").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600));
-    return write_snapshot_tar(*snapshots_, snapshots_->save(manifest).value(), "end", tar.get(),
-                              meter_);
+    return write_snapshot_tar(*snapshots_, manifest, "end", tar.get(), meter_);
   }
   // With a program that hosts may have; false: it complained.
   bool unpack(const std::string& program, const std::string& to) {
@@ -124,10 +123,10 @@ TEST_F(SnapshotTarTest, a_damaged_content_ends_the_stream_without_its_mark) {
   const SnapshotEntry bad = file("b", "fine");
   for (const char* damage : {"fin", "fime", "fine and more"}) {
     ASSERT_TRUE(snapshots_->put_blob(bad.sha256, "fine"));
-    const std::string digest = snapshots_->save({good, bad}).value();
     std::ofstream(blob(bad.sha256)) << damage;
     const UniqueFd tar(open((folder_ + "/tar").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600));
-    const Result<void> wrote = write_snapshot_tar(*snapshots_, digest, "end", tar.get(), meter_);
+    const Result<void> wrote =
+        write_snapshot_tar(*snapshots_, {good, bad}, "end", tar.get(), meter_);
     EXPECT_EQ(wrote.error().code, ErrorCode::kCorrupt);
     EXPECT_FALSE(fs::exists(blob(bad.sha256)));
     unpack("tar", std::string("to ") + damage);
@@ -137,7 +136,6 @@ TEST_F(SnapshotTarTest, a_damaged_content_ends_the_stream_without_its_mark) {
 
 TEST_F(SnapshotTarTest, sizes_beyond_eight_gibibytes_are_told_and_a_reader_that_goes_is_noticed) {
   const SnapshotEntry huge = file("huge", "x");
-  const std::string digest = snapshots_->save({huge}).value();
   fs::resize_file(blob(huge.sha256), (std::uintmax_t{9} << 30) + 5);
   std::array<int, 2> fds{};
   ASSERT_EQ(pipe2(fds.data(), O_CLOEXEC), 0);
@@ -148,7 +146,7 @@ TEST_F(SnapshotTarTest, sizes_beyond_eight_gibibytes_are_told_and_a_reader_that_
     EXPECT_EQ(read(reading.get(), header.data(), header.size()), 512);
   });
   const auto before = signal(SIGPIPE, SIG_IGN);
-  const Result<void> wrote = write_snapshot_tar(*snapshots_, digest, "end", writing.get(), meter_);
+  const Result<void> wrote = write_snapshot_tar(*snapshots_, {huge}, "end", writing.get(), meter_);
   signal(SIGPIPE, before);
   reader.join();
   EXPECT_EQ(wrote.error().code, ErrorCode::kUnavailable);

@@ -10,6 +10,7 @@
 #include <array>
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 #include <utility>
 
 #include "base/random_word.h"
@@ -18,6 +19,7 @@
 #include "core/spec/text.h"
 #include "exec/local/snapshot.h"
 #include "exec/ssh/shell_quote.h"
+#include "exec/ssh/snapshot_change.h"
 #include "exec/ssh/snapshot_tar.h"
 
 namespace tutti {
@@ -28,6 +30,8 @@ namespace fs = std::filesystem;
 constexpr std::size_t kMostThreads = 4;
 constexpr int kPipeSize = 1 << 20;
 constexpr std::size_t kMostPadding = 64 << 10;
+// A program takes no longer word.
+constexpr std::size_t kLongestCommand = 64 << 10;
 
 Result<void> make_folders(const std::string& path) {
   std::error_code failed;
@@ -68,6 +72,40 @@ bool was_cut_off(int status) {
   constexpr std::array<int, 5> kCutOff = {255, 10, 12, 30, 35};
   return !WIFEXITED(status) ||
          std::find(kCutOff.begin(), kCutOff.end(), WEXITSTATUS(status)) != kCutOff.end();
+}
+
+std::string files_folder(const std::string& root, const std::string& digest) {
+  return root + "/files/" + digest;
+}
+
+std::string removal_of(const std::vector<std::string>& paths) {
+  std::string command = "rm -rf";
+  for (const std::string& path : paths) command += " " + shell_quoted("./" + path);
+  return paths.empty() ? ":" : command;
+}
+
+// Files that a host has, and what makes them those that are wanted.
+struct AlikeFiles {
+  std::string digest;
+  SnapshotChange change;
+};
+
+// Those with the least to send; none if that is more than half.
+std::optional<AlikeFiles> most_alike(const SnapshotFolder& snapshots,
+                                     const SnapshotManifest& wanted,
+                                     const std::vector<std::string>& digests) {
+  std::optional<AlikeFiles> best;
+  std::int64_t least = bytes_of(snapshots, wanted) / 2;
+  for (const std::string& digest : digests) {
+    const Result<SnapshotManifest> manifest = snapshots.load(digest);
+    if (!manifest) continue;
+    SnapshotChange change = snapshot_change(*manifest, wanted);
+    const std::int64_t bytes = bytes_of(snapshots, change.added);
+    if (bytes >= least || removal_of(change.gone).size() > kLongestCommand) continue;
+    least = bytes;
+    best = {digest, std::move(change)};
+  }
+  return best;
 }
 
 // Both ends of a pipe.
@@ -262,8 +300,24 @@ Result<void> Transfers::wait(const std::vector<pid_t>& pids, const std::string& 
   return result;
 }
 
+// What other files there have in common with these is taken from them as links: nobody writes to
+// staged files. Where that does not work, or they are gone, all is sent.
 Result<void> Transfers::stage_now(const Staging& staging, TransferMeter& meter) {
-  const std::string there = staging.root + "/files/" + staging.digest;
+  const SnapshotFolder snapshots(staging.home);
+  const Result<SnapshotManifest> wanted = snapshots.load(staging.digest);
+  if (!wanted) return wanted.error();
+  if (const auto like = most_alike(snapshots, *wanted, staging.there)) {
+    const std::string begin = "cp -al " + shell_quoted(files_folder(staging.root, like->digest)) +
+                              " \"$1\" && cd \"$1\" && " + removal_of(like->change.gone);
+    const Result<void> sent = send_files(staging, like->change.added, begin, meter);
+    if (sent || sent.error().code == ErrorCode::kUnavailable) return sent;
+  }
+  return send_files(staging, *wanted, "mkdir -p \"$1\"", meter);
+}
+
+Result<void> Transfers::send_files(const Staging& staging, const SnapshotManifest& entries,
+                                   const std::string& begin, TransferMeter& meter) {
+  const std::string there = files_folder(staging.root, staging.digest);
   const std::string fresh = shell_quoted(there + ".new-" + random_word());
   const std::string final = shell_quoted(there);
   const std::string mark = ".tutti-end-" + random_word();
@@ -272,13 +326,13 @@ Result<void> Transfers::stage_now(const Staging& staging, TransferMeter& meter) 
   // 256 KiB; others do not look at that variable. Of a full disk it says that it "wrote only" a
   // part: who writes after it is told why.
   const std::string take =
-      "umask 077; mkdir -p " + fresh + " && TAR_OPTIONS=--blocking-factor=512 tar -xpof - -C " +
-      fresh + " && rm " + fresh + "/" + mark + " || { head -c 65536 /dev/zero | cat >" + fresh +
-      "/" + mark + "; rm -rf " + fresh + "; exit 1; }; mv -T " + fresh + " " + final +
-      " 2>/dev/null || { [ -d " + final + " ] && rm -rf " + fresh + "; } || mv " + fresh + " " +
-      final;
+      "umask 077; set -- " + fresh + "; (" + begin +
+      ") && TAR_OPTIONS=--blocking-factor=512 tar -xpof - -C " + fresh + " && rm " + fresh + "/" +
+      mark + " || { head -c 65536 /dev/zero | cat >" + fresh + "/" + mark + "; rm -rf " + fresh +
+      "; exit 1; }; mv -T " + fresh + " " + final + " 2>/dev/null || { [ -d " + final +
+      " ] && rm -rf " + fresh + "; } || mv " + fresh + " " + final;
   const auto write = [&](int, int to) {
-    return write_snapshot_tar(SnapshotFolder(staging.home), staging.digest, mark, to, meter);
+    return write_snapshot_tar(SnapshotFolder(staging.home), entries, mark, to, meter);
   };
   return pipeline({}, write, staging.command.session(take));
 }
@@ -289,10 +343,11 @@ Result<void> Transfers::collect_stream(const Collection& collection, const std::
   const std::string mark = "tutti-" + random_word();
   std::string paths;
   for (const std::string& path : collection.paths) paths += " " + shell_quoted("./" + path);
-  // Where du does not know -b, the size is not known.
+  // Where du does not know -b, the size is not known. Where tar is GNU's, holes stay holes.
   const std::string give = "cd " + shell_quoted(collection.work) + " || exit 1; set -- $(du -scb" +
                            paths + " 2>/dev/null | tail -n 1); printf '\\n%s %s\\n' " + mark +
-                           " \"$1\"; exec tar -cf -" + paths;
+                           " \"$1\"; set -- c; case $(tar --version 2>/dev/null) in *GNU*) " +
+                           "set -- cS ;; esac; exec tar \"-$1f\" -" + paths;
   const auto carry = [&](int from, int to) { return carry_results(from, to, mark, meter); };
   return pipeline(collection.command.session(give), carry, {"tar", "-C", partial, "-xpof", "-"});
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "control/snapshots.h"
 #include "exec/ssh/ssh_command.h"
 #include "exec/ssh/transfer_board.h"
 
@@ -20,9 +21,10 @@ namespace tutti {
 // Files that a host gets: a snapshot, complete or not at all.
 struct Staging {
   SshCommand command;
-  std::string root;    // of the agent, there
-  std::string digest;  // of the snapshot
-  std::string home;    // of the daemon, here
+  std::string root;                // of the agent, there
+  std::string digest;              // of the snapshot
+  std::vector<std::string> there;  // digests of others that the host probably has
+  std::string home;                // of the daemon, here
   NodeId node;
   JobId job;  // that wants it first
 };
@@ -65,6 +67,9 @@ class Transfers {
   void push(TransferLabel label, Work work, Done done);
   void run();
   Result<void> stage_now(const Staging& staging, TransferMeter& meter);
+  // What is sent becomes the snapshot after `begin`, a command that makes the folder "$1" there.
+  Result<void> send_files(const Staging& staging, const SnapshotManifest& entries,
+                          const std::string& begin, TransferMeter& meter);
   Result<void> collect_now(const Collection& collection, TransferMeter& meter);
   Result<void> collect_stream(const Collection& collection, const std::string& partial,
                               TransferMeter& meter);
