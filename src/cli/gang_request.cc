@@ -35,12 +35,15 @@ std::string absolute(const std::filesystem::path& folder, const std::string& pat
 }
 
 Result<void> apply_to_group(const Arguments& arguments, WorkerGroup& group) {
+  const MilliCpu asked = group.ranks.request.cpus;
   for (const WorkerOption& option : kOptions) {
     const bool meant = !option.of_gpus || group.ranks.request.devices.count > 0;
     if (!arguments.has(option.option) || !meant) continue;
     const auto set = set_worker_field(group, option.field, arguments.value(option.option));
     if (!set) return set;
   }
+  // A limit stays as many times what is asked for.
+  group.cpu_limit.value = group.cpu_limit.value * group.ranks.request.cpus.value / asked.value;
   DeviceRequest& devices = group.ranks.request.devices;
   if (arguments.has("exclusive") && devices.count > 0) devices.sharing = Sharing::kNever;
   if (arguments.has("time")) group.time_limit = Duration(0);

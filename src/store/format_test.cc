@@ -69,7 +69,8 @@ JobSpec sample_spec() {
                       .env = {"A=1"},
                       .time_limit = seconds(30),
                       .shared_memory = MiB(64),
-                      .replica = 1};
+                      .replica = 1,
+                      .cpu_limit = MilliCpu(4000)};
   spec.gang = {Framework::kPytorch, {workers}, seconds(90)};
   spec.container = {"image", "podman", {"/d/Dockerfile", "/d", "base", {"V=1"}}, {"/a:/b:ro"}};
   return spec;

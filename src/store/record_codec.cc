@@ -129,6 +129,7 @@ void gang_fields(auto& codec, auto& gang) {
     codec.number(group.time_limit);
     codec.number(group.shared_memory);
     codec.number(group.replica);
+    if (codec.since(5)) codec.number(group.cpu_limit);
   });
 }
 

@@ -141,6 +141,7 @@ json::value workers_to_json(const std::vector<WorkerGroup>& workers, bool with_e
     if (group.ranks.failure != defaults.ranks.failure)
       one["failure"] = failure_rule_name(group.ranks.failure);
     if (group.time_limit.value > 0) one["time"] = seconds_to_json(group.time_limit);
+    if (group.cpu_limit.value > 0) one["cpu_limit"] = thousandths(group.cpu_limit.value);
     if (group.shared_memory.value > 0) one["shm"] = group.shared_memory.value;
     if (with_env && !group.env.empty()) one["env"] = env_to_json(group.env);
     out.push_back(std::move(one));

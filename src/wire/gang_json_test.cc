@@ -175,6 +175,7 @@ class RandomGangs {
     if (coin()) made.command = command();
     made.env = variables();
     if (coin()) made.time_limit = milliseconds(1 + below(100000));
+    made.cpu_limit = MilliCpu(coin() ? 9000 + below(9000) : 0);
     made.shared_memory = MiB(below(3));
     made.replica = below(3);
     return made;

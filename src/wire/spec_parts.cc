@@ -47,12 +47,12 @@ Result<void> add_variable(std::string_view field, std::string variable, std::siz
   return {};
 }
 
+}  // namespace
+
 json::value thousandths(std::int64_t milli) {
   if (milli % 1000 == 0) return milli / 1000;
   return static_cast<double>(milli) / 1000;
 }
-
-}  // namespace
 
 Result<std::string> scalar_from_json(std::string_view field, const json::value& value) {
   const bool text_only =

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <boost/json/fwd.hpp>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,8 @@ Result<void> read_command(const boost::json::value& value, Command& command);
 Result<void> read_variables(std::string_view field, const boost::json::value& value,
                             std::vector<std::string>& variables);
 
+// So many thousandths as a number of wholes.
+boost::json::value thousandths(std::int64_t milli);
 boost::json::array texts_to_json(const std::vector<std::string>& words, std::size_t first = 0);
 // An object where it can hold the same, that is if every name is UTF-8 and stands once.
 boost::json::value env_to_json(const std::vector<std::string>& env);

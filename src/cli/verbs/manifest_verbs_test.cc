@@ -113,6 +113,11 @@ TEST_F(ManifestVerbs, what_has_no_effect_is_told) {
   EXPECT_EQ(screen.out_text, "5\n");
 }
 
+TEST_F(ManifestVerbs, a_limit_of_cores_stays_so_many_times_what_is_asked_for) {
+  EXPECT_EQ(call({"submit", "--cpus", "3", file("manifest.yaml", kManifest)}), 0);
+  EXPECT_EQ(sent().gang.workers[0].cpu_limit, MilliCpu(6000));
+}
+
 TEST_F(ManifestVerbs, the_command_line_wins_over_every_group) {
   EXPECT_EQ(call({"submit", "--cpus", "2", "--mem", "1G", "--time", "5m", "--gpu-mem", "4G",
                   "--env", "A=9", "--name", "n", file("job.yaml", kTwoGroups)}),

@@ -61,6 +61,7 @@ struct WorkerGroup {
   Duration time_limit;           // zero: the job's
   MiB shared_memory;             // of /dev/shm in a container; zero: its runtime's default
   std::uint32_t replica = 0;     // of a job set: which of the equal jobs of this name
+  MilliCpu cpu_limit;            // what each may use at most; zero: what it asks for
   bool operator==(const WorkerGroup&) const = default;
 };
 

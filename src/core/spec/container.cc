@@ -121,7 +121,7 @@ void put_in_container(Launch& launch, JobId job, const JobSpec& spec, AttemptId 
   const Container& container = spec.container;
   const ImageBuild& build = container.build;
   const WorkerGroup* const workers = group_of_attempt(spec, attempt);
-  const Request& request = workers == nullptr ? spec.request : workers->ranks.request;
+  const Limits limits = limits_of(spec, workers);
   const std::string name = container_name(job, spec, attempt);
   const std::array<std::string, 3> devices = devices_of(allocation, node);
   const bool builds = !build.dockerfile.empty();
@@ -130,8 +130,8 @@ void put_in_container(Launch& launch, JobId job, const JobSpec& spec, AttemptId 
   words.insert(
       words.end(),
       {"run", name, node.name, container.runtime, container.image,
-       request.limit_cpus ? format_cpus(request.cpus) : "",
-       request.limit_memory ? std::to_string(request.memory.value) : "", devices[0], devices[1],
+       limits.cpus.value > 0 ? format_cpus(limits.cpus) : "",
+       limits.memory.value > 0 ? std::to_string(limits.memory.value) : "", devices[0], devices[1],
        devices[2], launch.script_text.empty() ? "" : kScriptPlaceholder, builds ? "1" : "0",
        build.dockerfile, build.context, below(spec.workdir, build.context), build.target,
        std::to_string(build.args.size())});

@@ -126,8 +126,7 @@ TEST(Container, stated_limits_are_the_runtimes_and_not_the_keepers) {
   spec.request.limit_cpus = spec.request.limit_memory = true;
   EXPECT_EQ(boxed_launch(spec).argv[kFixed + 4], "1.5");
   EXPECT_EQ(boxed_launch(spec).argv[kFixed + 5], "64");
-  EXPECT_FALSE(context_of(kBoxed, spec).request.limit_memory);
-  EXPECT_FALSE(context_of(kBoxed, spec).request.limit_cpus);
+  EXPECT_EQ(context_of(kBoxed, spec).limits, Limits());
 }
 
 TEST(Container, shared_memory_is_that_of_the_ranks_group) {

@@ -192,6 +192,15 @@ std::vector<std::string> device_environment(const Allocation& allocation, const 
   return env;
 }
 
+Limits limits_of(const JobSpec& spec, const WorkerGroup* workers) {
+  const Request& request = workers == nullptr ? spec.request : workers->ranks.request;
+  Limits limits;
+  if (request.limit_memory) limits.memory = request.memory;
+  if (request.limit_cpus) limits.cpus = request.cpus;
+  if (workers != nullptr && workers->cpu_limit.value > 0) limits.cpus = workers->cpu_limit;
+  return limits;
+}
+
 LaunchContext context_of(JobId job, const JobSpec& spec, std::size_t group) {
   LaunchContext context;
   context.job = job;
@@ -199,7 +208,6 @@ LaunchContext context_of(JobId job, const JobSpec& spec, std::size_t group) {
   context.env = spec.env;
   context.remote_env = spec.remote_env;
   context.snapshot = spec.snapshot;
-  context.request = spec.request;
   context.time_limit = spec.time_limit;
   context.grace = spec.grace;
   context.lease = spec.lease;
@@ -207,14 +215,15 @@ LaunchContext context_of(JobId job, const JobSpec& spec, std::size_t group) {
   context.holder_birth = spec.holder_birth;
   if (!spec.gang.workers.empty()) {
     const WorkerGroup& workers = spec.gang.workers.at(group);
-    context.request = workers.ranks.request;
     if (workers.time_limit.value > 0) context.time_limit = workers.time_limit;
     context.group = static_cast<std::uint32_t>(group);
     context.start_timeout = spec.gang.start_timeout;
   }
   // The runtime limits what is in the container. It may itself need more than the job was given.
-  if (!spec.container.image.empty())
-    context.request.limit_cpus = context.request.limit_memory = false;
+  if (spec.container.image.empty()) {
+    const auto& workers = spec.gang.workers;
+    context.limits = limits_of(spec, workers.empty() ? nullptr : &workers[group]);
+  }
   return context;
 }
 

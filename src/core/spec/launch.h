@@ -12,6 +12,15 @@
 
 namespace tutti {
 
+// What the processes of an attempt may use together; zero: it is not limited.
+struct Limits {
+  MilliCpu cpus;
+  MiB memory;
+  bool operator==(const Limits&) const = default;
+};
+// What was stated of resources is a limit, what was assumed is not. Null: the job is no gang.
+Limits limits_of(const JobSpec& spec, const WorkerGroup* workers);
+
 // What all attempts of a job share. Sent by reference so that a batch of a hundred thousand lines
 // does not carry its environment a hundred thousand times.
 struct LaunchContext {
@@ -20,7 +29,7 @@ struct LaunchContext {
   std::vector<std::string> env;         // "NAME=value"
   std::vector<std::string> remote_env;  // instead of `env` on a node elsewhere
   std::string snapshot;                 // digest; the work directory is then made from it
-  Request request;                      // what is limited is said by its limit_* fields
+  Limits limits;
   Duration time_limit;
   Duration grace;
   // Of a lease, see JobSpec.

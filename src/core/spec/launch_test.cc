@@ -143,9 +143,25 @@ TEST(LaunchContext, carries_what_all_attempts_share) {
   EXPECT_EQ(context.workdir, "/home/ann");
   EXPECT_EQ(context.env, Words({"PATH=/bin"}));
   EXPECT_EQ(context.snapshot, "abc");
-  EXPECT_EQ(context.request, spec.request);
+  EXPECT_EQ(context.limits, Limits());
   EXPECT_EQ(context.time_limit, seconds(5));
   EXPECT_EQ(context.grace, seconds(10));
+}
+
+TEST(LaunchContext, what_was_stated_is_a_limit) {
+  JobSpec spec = spec_of({{"a"}, "", ""});
+  spec.request.cpus = MilliCpu(2000);
+  spec.request.memory = MiB(7);
+  spec.request.limit_memory = true;
+  EXPECT_EQ(context_of(kJob, spec).limits, (Limits{{}, MiB(7)}));
+  spec.request.limit_cpus = true;
+  EXPECT_EQ(context_of(kJob, spec).limits, (Limits{MilliCpu(2000), MiB(7)}));
+  WorkerGroup workers;
+  workers.ranks.request = spec.request;
+  workers.cpu_limit = MilliCpu(5000);
+  spec.gang.workers = {WorkerGroup(), workers};
+  EXPECT_EQ(context_of(kJob, spec, 0).limits, Limits());
+  EXPECT_EQ(context_of(kJob, spec, 1).limits, (Limits{MilliCpu(5000), MiB(7)}));
 }
 
 TEST(LogPath, is_below_the_log_folder_by_default) {

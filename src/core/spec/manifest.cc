@@ -301,22 +301,16 @@ Result<void> finish_types(const YamlReader& reader, Draft& draft) {
   JobSpec& spec = draft.manifest.spec;
   const auto types = read_types(reader, *draft.types, spec.gang.framework);
   if (!types) return types.error();
-  bool ratio = false;
   for (const ManifestType& type : *types) {
     const auto checked = check_type(reader, type, spec.gang.framework, spec.container.image);
     if (!checked) return checked;
     if (spec.command.empty() && type.group.command.empty())
       return reader.error(type.place, type.group.name + " has no command, and spec has none");
     if (const auto added = add_groups(reader, type, draft); !added) return added;
-    ratio = ratio || type.cpu_limit_ratio;
   }
   const bool headless =
       spec.gang.framework == Framework::kRay && types->front().group.name != "Head";
   if (headless) return reader.error(*draft.types, "types has no Head; operator ray needs one");
-  if (ratio) {
-    draft.manifest.notes.emplace_back(
-        "cpuLimitRatio has no effect: a worker may use as many cores as it asks for");
-  }
   return {};
 }
 

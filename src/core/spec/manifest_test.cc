@@ -112,14 +112,14 @@ spec:
       image: team/net:1
       resources:
         cpus: 1.5
-        cpuLimitRatio: 2
+        cpuLimitRatio: 2.0
         memory: 4
         shmSizeGB: 0.5
         accelerators: {gpu: {count: 2, type: gpu, product: NVIDIA-A100-SXM4-80GB}}
     master:
       resources: {cpus: 4, memory: 512M}
 )");
-  EXPECT_EQ(manifest.notes.size(), 3u);
+  EXPECT_EQ(manifest.notes.size(), 2u);
   const JobSpec& spec = manifest.spec;
   EXPECT_EQ(spec.name, "net");
   EXPECT_THAT(spec.command.argv, ElementsAre("python", "a b.py"));
@@ -130,6 +130,7 @@ spec:
   const WorkerGroup& master = spec.gang.workers[0];
   EXPECT_EQ(master.ranks.failure.kind, FailureRule::Kind::kContinue);
   EXPECT_EQ(master.ranks.request.memory, MiB(512));
+  EXPECT_EQ(master.cpu_limit, MilliCpu(8000));
   EXPECT_TRUE(master.command.empty());
   const WorkerGroup& worker = spec.gang.workers[1];
   EXPECT_EQ(worker.ranks.count, 3u);
@@ -137,6 +138,7 @@ spec:
   EXPECT_EQ(worker.ranks.request.cpus, MilliCpu(1500));
   EXPECT_EQ(worker.ranks.request.memory, MiB(4096));
   EXPECT_EQ(worker.ranks.request.devices, (DeviceRequest{2, "A100-80G", {}, {}, Sharing::kNever}));
+  EXPECT_EQ(worker.cpu_limit, MilliCpu(3000));
   EXPECT_EQ(worker.shared_memory, MiB(512));
   EXPECT_EQ(worker.time_limit, seconds(21600));
   EXPECT_THAT(worker.env, ElementsAre("Y=2"));

@@ -14,6 +14,7 @@ namespace {
 using Kind = YamlNode::Kind;
 
 constexpr std::int64_t kMostMemoryMib = std::int64_t{1} << 40;
+constexpr MilliCpu kMostRatio{1000 * 1000};
 
 // What `resources:` says, before its parts are put together.
 struct Resources {
@@ -22,7 +23,7 @@ struct Resources {
   std::optional<MiB> memory;
   MiB shared_memory;
   DeviceRequest devices;
-  bool cpu_limit_ratio = false;
+  MilliCpu cpu_limit_ratio{2000};  // thousandths
 };
 
 // A number of GB without a unit, such as 0.5: GiB, as everywhere here.
@@ -121,11 +122,11 @@ constexpr YamlField<Resources> kResourceFields[] = {
        const auto text = reader.text(value, "cpuLimitRatio");
        if (!text) return Result<void>(text.error());
        const auto ratio = parse_cpus(*text);
-       if (!ratio || text->ends_with('m') || *ratio < MilliCpu(1000)) {
-         return Result<void>(reader.error(
-             value, "cpuLimitRatio " + shown(*text) + ": write a number from 1 on, such as 2"));
+       if (!ratio || text->ends_with('m') || *ratio < MilliCpu(1000) || *ratio > kMostRatio) {
+         return Result<void>(reader.error(value, "cpuLimitRatio " + shown(*text) +
+                                                     ": write a number from 1 to 1000, such as 2"));
        }
-       into.cpu_limit_ratio = *ratio != MilliCpu(1000);
+       into.cpu_limit_ratio = *ratio;
        return Result<void>();
      }},
     {"ramRatio", read_ram_ratio},
@@ -164,8 +165,8 @@ Result<void> read_resources(const YamlReader& reader, const YamlNode& value, Man
     return reader.error(value, "cpus × ramRatio is more memory than any machine has");
   request.limit_memory = true;
   request.devices = resources.devices;
+  into.group.cpu_limit = MilliCpu(request.cpus.value * resources.cpu_limit_ratio.value / 1000);
   into.group.shared_memory = resources.shared_memory;
-  into.cpu_limit_ratio = resources.cpu_limit_ratio;
   return {};
 }
 

@@ -17,8 +17,7 @@ struct ManifestType {
   std::optional<std::uint32_t> parallelisms;
   std::optional<FailureRule> failure;
   std::string image;  // empty: the manifest's
-  bool cpu_limit_ratio = false;
-  YamlNode place;  // of the type's name: for messages, without content
+  YamlNode place;     // of the type's name: for messages, without content
 };
 
 // Reads the type that is called `name`. Its own name, if the value has one, wins: `Workers` of Ray

@@ -110,6 +110,8 @@ Result<void> check_group(const JobSpec& spec, const WorkerGroup& group, std::siz
     return invalid_input(called(group) + ": its command is a shell line or a list of words");
   if (group.time_limit.value < 0)
     return invalid_input(called(group) + ": time must not be negative");
+  if (group.cpu_limit.value != 0 && group.cpu_limit < group.ranks.request.cpus)
+    return invalid_input(called(group) + ": cpu_limit is less than cpus");
   if (group.shared_memory.value < 0)
     return invalid_input(called(group) + ": shm must not be negative");
   if (const auto checked = check_env(group.env); !checked)

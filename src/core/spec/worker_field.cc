@@ -54,10 +54,17 @@ Result<void> set_shm(WorkerGroup& group, std::string_view text) {
   return {};
 }
 
-constexpr std::array<std::string_view, 15> kWorkerNames = {
-    "name", "count", "parallel", "replica",  "ports", "failure",    "shm", "cpus",
-    "mem",  "gpus",  "gpu_mem",  "gpu_util", "share", "gpu_policy", "time"};
-constexpr std::array<WorkerSetter, 7> kWorkerSetters = {
+Result<void> set_cpu_limit(WorkerGroup& group, std::string_view text) {
+  const auto cpus = parse_cpus(text);
+  if (!cpus) return invalid_input("cpu_limit: " + cpus.error().message);
+  group.cpu_limit = *cpus;
+  return {};
+}
+
+constexpr std::array<std::string_view, 16> kWorkerNames = {
+    "name", "count", "parallel", "replica", "ports",    "failure", "shm",        "cpu_limit",
+    "cpus", "mem",   "gpus",     "gpu_mem", "gpu_util", "share",   "gpu_policy", "time"};
+constexpr std::array<WorkerSetter, 8> kWorkerSetters = {
     set_name,
     [](WorkerGroup& group, std::string_view text) {
       return store_count(parse_count("count", text, 1, kMaxRanks), group.ranks.count);
@@ -73,6 +80,7 @@ constexpr std::array<WorkerSetter, 7> kWorkerSetters = {
     },
     set_failure,
     set_shm,
+    set_cpu_limit,
 };
 
 // The number of "NAME(number)"; nothing when the text is another.

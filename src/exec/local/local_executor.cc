@@ -50,8 +50,8 @@ ContextOrder context_order(const LaunchContext& context, std::string workdir) {
   order.job = context.job;
   order.workdir = std::move(workdir);
   order.env = context.env;
-  if (context.request.limit_cpus) order.cpus = context.request.cpus;
-  if (context.request.limit_memory) order.memory = context.request.memory;
+  order.cpus = context.limits.cpus;
+  order.memory = context.limits.memory;
   order.time_limit = context.time_limit;
   order.grace = context.grace;
   return order;

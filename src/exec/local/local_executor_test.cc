@@ -220,8 +220,7 @@ TEST_F(LocalExecutorTest, a_job_gets_the_descriptor_limit_that_the_daemon_was_gi
 
 TEST_F(LocalExecutorTest, a_memory_limit_ends_the_attempt_and_is_named) {
   auto shared = context();
-  shared->request.limit_memory = true;
-  shared->request.memory = MiB(64);
+  shared->limits.memory = MiB(64);
   const AttemptEnded ended = run(
       shell_order(0, "x=$(head -c 200000000 /dev/zero | tr '\\0' a); echo ${#x}; sleep 5", shared));
   EXPECT_EQ(ended.outcome.ending, Ending::kOutOfMemory);
@@ -230,9 +229,7 @@ TEST_F(LocalExecutorTest, a_memory_limit_ends_the_attempt_and_is_named) {
 
 TEST_F(LocalExecutorTest, a_memory_limit_that_is_kept_is_not_noticed) {
   auto shared = context();
-  shared->request.limit_memory = true;
-  shared->request.limit_cpus = true;
-  shared->request.memory = MiB(64);
+  shared->limits = {MilliCpu(1000), MiB(64)};
   EXPECT_TRUE(run(start_order(0, {"true"}, shared)).outcome.succeeded());
   EXPECT_TRUE(run(start_order(1, {"true"}, shared)).outcome.succeeded());
 }
@@ -240,8 +237,7 @@ TEST_F(LocalExecutorTest, a_memory_limit_that_is_kept_is_not_noticed) {
 TEST_F(LocalExecutorTest, a_cpu_limit_slows_the_attempt_down_where_groups_are_there) {
   if (!detect_enforcement().cpu) GTEST_SKIP() << "no writable control groups";
   auto shared = context();
-  shared->request.limit_cpus = true;
-  shared->request.cpus = MilliCpu(200);
+  shared->limits.cpus = MilliCpu(200);
   const AttemptEnded ended =
       run(shell_order(0, "for ((i = 0; i < 100000; ++i)); do :; done", shared));
   EXPECT_TRUE(ended.outcome.succeeded());
