@@ -29,7 +29,11 @@ constexpr double kPatience = 1800;
 constexpr double kPatientPart = 0.1;
 // So does one that, even with an equal share of every pool from now on, would take so many times as
 // long as with such a share from its start.
-constexpr double kUnfair = 1.25;
+constexpr double kUnfair = 1.2;
+// And one that decides when everything is over: what is left of it takes so many times as long as
+// all that is left of all jobs would take on all devices, and that is no less than an hour.
+constexpr double kCritical = 2;
+constexpr double kBacklog = 3600;
 
 bool has_waited(const ElasticSnapshot& snapshot, const ElasticJob& job, double left_s) {
   const double waited = snapshot.now_s - job.submitted_s - job.executed_s;
@@ -55,6 +59,20 @@ bool is_treated_unfairly(const ElasticSnapshot& snapshot, const ElasticJob& job,
   return age + *job.remaining / rate > kUnfair * (job.restart_s + whole / rate);
 }
 
+// How long all devices together would take for all that is left, each job in the shape that does
+// most with its part of a pool.
+double backlog_s(const ElasticSnapshot& snapshot) {
+  double backlog = 0;
+  for (const ElasticJob& job : snapshot.jobs) {
+    double best = 0;
+    for (const ShapeOption& option : job.options)
+      best = std::max(
+          best, option.rate / option.shape.devices * snapshot.pools[option.shape.pool].devices());
+    if (job.remaining && job.known && best > 0) backlog += *job.remaining / best;
+  }
+  return backlog / static_cast<double>(snapshot.pools.size());
+}
+
 // How much a job counts: those with little left count more, by their rank, so that none counts for
 // nothing. Without declared lengths all count the same.
 std::vector<double> weights_of(const ElasticSnapshot& snapshot, const std::vector<double>& best,
@@ -76,10 +94,13 @@ std::vector<double> weights_of(const ElasticSnapshot& snapshot, const std::vecto
   const auto weight = [m](double rank) {
     return std::pow(std::pow(rank, m) - std::pow(rank - 1, m), 1 / m);
   };
+  const double backlog = backlog_s(snapshot);
   for (std::size_t i = 0; i < ranked.size(); ++i) {
     const ElasticJob& job = snapshot.jobs[ranked[i]];
     double rank = static_cast<double>(i + 1);
-    if (has_waited(snapshot, job, left[ranked[i]]) ||
+    const double left_s = left[ranked[i]];
+    const bool is_critical = backlog > kBacklog && left_s > kCritical * backlog;
+    if (has_waited(snapshot, job, left_s) || is_critical ||
         is_treated_unfairly(snapshot, job, wholes.at(job.id)))
       rank = std::max(rank, std::ceil(static_cast<double>(ranked.size()) / 2));
     weights[ranked[i]] = weight(rank);
