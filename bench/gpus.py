@@ -218,10 +218,9 @@ def stages(Home, row):
     def fractions(_quick):
         """Placement: 80 tasks of 0.18 GPU and 10 of 0.6 on 16 GPUs."""
         with GpuHome("16xA100-80G") as home:
-            for count, share in ((80, 0.18), (10, 0.6)):
-                running = placed_at_once(home, count, share)
-                row(f"{count} tasks of {share} GPU on 16 GPUs: placed at once", str(running),
-                    f"{count}", running == count)
+            many, few = placed_at_once(home, 80, 0.18), placed_at_once(home, 10, 0.6)
+        row("80 tasks of 0.18 GPU on 16 GPUs; 10 of 0.6: placed at once", f"{many}; {few}", "all",
+            (many, few) == (80, 10))
 
     def sampling(_quick):
         """Sampling: 8 GPUs ten times a second."""

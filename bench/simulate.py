@@ -51,11 +51,12 @@ def stages(row):
             _, small_mib = replay(small, "--policy", "fifo")
             seconds, large_mib = replay(large, "--policy", "fifo")
         most = 60 * jobs / 1_000_000
-        row(f"replay of {jobs:,} jobs in strict order", f"{seconds:.1f} s", f"≤ {most:.0f} s",
-            seconds <= most)
+        row(f"simulated: replay of {jobs:,} jobs in strict order", f"{seconds:.1f} s",
+            f"≤ {most:.0f} s", seconds <= most)
         # A number for each job, for the percentiles; all else is of those that are alive.
         grown = (large_mib - small_mib) * 1024 * 1024 / (jobs * 0.9)
-        row("memory for a job that has ended", f"{grown:.0f} bytes", "≤ 64 bytes", grown <= 64)
+        row("simulated: memory for a job that has ended", f"{grown:.0f} bytes", "≤ 64 bytes",
+            grown <= 64)
 
     return {"simulate": simulate}
 

@@ -68,3 +68,14 @@ def test_man_and_help_need_no_home(tutti):
                  ("version",)):
         assert tutti(*call, env={"TUTTI_HOME": None, "HOME": None}).code == 0
     assert not list(tutti.home.iterdir())
+
+
+def test_benchmarks_renew_the_rows_that_were_measured_and_keep_the_others(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "bench")
+    import bench
+    readme = (ROOT / "README.md").read_text()
+    assert bench.renewed(readme, []) == readme
+    row = re.search(r"^\| (idle daemon and keeper: memory) \| (.*) \| (.*) \|$", readme, re.M)
+    told = bench.renewed(readme, [(row[1], "9 MB", row[3], True), ("a new one", "1", "2", True)])
+    assert told == readme.replace(row[0], row[0].replace(row[2], "9 MB")).replace(
+        "<!-- bench:end -->", "| a new one | 1 | 2 |\n<!-- bench:end -->")
