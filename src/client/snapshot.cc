@@ -102,12 +102,21 @@ Result<FileToKeep> seen(const std::string& path) {
   return file;
 }
 
+std::uint32_t mode_of(const fs::file_status& status) {
+  return static_cast<std::uint32_t>(status.permissions()) & 0777u;
+}
+
+std::string joined(const std::string& folder, const std::string& path) {
+  return folder.empty() || path.empty() ? folder + path : folder + "/" + path;
+}
+
 // Walks a tree and keeps what is not ignored; content is not read yet.
 class Walk {
  public:
   Walk(fs::path root, const SnapshotChoice& choice)
       : root_(std::move(root)), reads_rules_(!choice.given_rules_alone) {
-    if (!choice.ignored.empty()) rules_.add(choice.ignored, "");
+    if (reads_rules_) read_rules_above();
+    if (!choice.ignored.empty()) rules_.add(choice.ignored, root_in_repository_);
     for (const std::string& path : choice.paths) {
       const std::string plain = fs::path(path).lexically_normal().string();
       chosen_.push_back(plain.ends_with('/') ? plain.substr(0, plain.size() - 1) : plain);
@@ -124,13 +133,43 @@ class Walk {
   }
 
  private:
+  // Of a repository whose folders above the root have rules for it too. Those that ignore the root
+  // itself would leave nothing of a folder that was asked for, so they do not count.
+  void read_rules_above() {
+    std::error_code failure;
+    const fs::path root = fs::canonical(root_, failure);
+    if (failure) return;  // told when it is visited
+    fs::path folder = root;
+    while (!fs::exists(folder / ".git", failure)) {
+      if (folder == folder.parent_path()) return;
+      folder = folder.parent_path();
+    }
+    read_rules(folder / ".git/info/exclude", "");
+    if (folder == root) return;
+    for (const fs::path& name : root.lexically_relative(folder)) {
+      read_rules_of(folder, root_in_repository_);
+      folder /= name;
+      root_in_repository_ = joined(root_in_repository_, name.string());
+    }
+    if (rules_.ignored(root_in_repository_, true)) rules_ = {};
+  }
+
+  // `in_repository`: the folder as rules see it.
+  void read_rules_of(const fs::path& folder, const std::string& in_repository) {
+    for (const char* name : {".gitignore", ".tuttiignore"})
+      read_rules(folder / name, in_repository);
+  }
+
+  void read_rules(const fs::path& file, const std::string& in_repository) {
+    std::error_code failure;
+    if (fs::is_regular_file(file, failure)) rules_.add(slurp(file), in_repository);
+  }
+
   Result<void> visit(const std::string& folder) {
     const fs::path here = folder.empty() ? root_ : root_ / folder;
+    const std::size_t before = files_.size();
     std::error_code failure;
-    for (const char* name : {".gitignore", ".tuttiignore"}) {
-      if (reads_rules_ && fs::is_regular_file(here / name, failure))
-        rules_.add(slurp(here / name), folder);
-    }
+    if (reads_rules_) read_rules_of(here, joined(root_in_repository_, folder));
     fs::directory_iterator at(here, failure);
     // One that was removed since it was seen; the top must be there.
     if (failure == std::errc::no_such_file_or_directory && !folder.empty()) return {};
@@ -140,16 +179,18 @@ class Walk {
       if (failure) break;
     }
     if (failure) return io_error("snapshot: cannot read " + here.string(), failure.value());
+    if (!folder.empty() && files_.size() == before && is_chosen(folder, false))
+      files_.push_back({folder, {}, mode_of(fs::status(here, failure)), {}, true});
     return {};
   }
 
   Result<void> take(const fs::directory_entry& entry, const std::string& folder) {
     const std::string name = entry.path().filename().string();
     if (name == ".git") return {};
-    const std::string path = folder.empty() ? name : folder + "/" + name;
+    const std::string path = joined(folder, name);
     std::error_code failure;
     const fs::file_status status = entry.symlink_status(failure);
-    if (rules_.ignored(path, fs::is_directory(status))) return {};
+    if (rules_.ignored(joined(root_in_repository_, path), fs::is_directory(status))) return {};
     if (!is_chosen(path, fs::is_directory(status))) return {};
     if (fs::is_directory(status)) return visit(path);
     if (fs::is_symlink(status)) {
@@ -158,8 +199,7 @@ class Walk {
       if (failure) return io_error("snapshot: cannot read the link " + path, failure.value());
       files_.push_back({path, target.string(), 0, {}});
     } else if (fs::is_regular_file(status)) {
-      const auto mode = static_cast<std::uint32_t>(status.permissions()) & 0777u;
-      files_.push_back({path, {}, mode, {}});
+      files_.push_back({path, {}, mode_of(status), {}});
     }
     return {};
   }
@@ -173,6 +213,7 @@ class Walk {
   }
 
   fs::path root_;
+  std::string root_in_repository_;  // the root as rules see it; empty: they start there
   bool reads_rules_;
   std::vector<std::string> chosen_;
   IgnoreRules rules_;
@@ -188,7 +229,7 @@ std::string manifest_of(const std::vector<SnapshotFile>& files) {
       entry["link"] = text_to_json(file.link);
     } else {
       entry["mode"] = file.mode;
-      entry["sha256"] = file.sha256;
+      if (file.has_content()) entry["sha256"] = file.sha256;
     }
     list.push_back(std::move(entry));
   }
@@ -202,7 +243,7 @@ bool is_gone(const std::string& path) {
 
 // Files that are gone meanwhile have no digest by now.
 void leave_out_gone(std::vector<SnapshotFile>& files) {
-  std::erase_if(files, [](const SnapshotFile& f) { return f.link.empty() && f.sha256.empty(); });
+  std::erase_if(files, [](const SnapshotFile& f) { return f.has_content() && f.sha256.empty(); });
 }
 
 // A file's digest, read here; empty if the file is gone.
@@ -219,7 +260,7 @@ Result<void> identify(std::vector<SnapshotFile>& files, const std::string& folde
   std::vector<SnapshotFile*> unknown;
   std::vector<FileToKeep> wanted;
   for (SnapshotFile& file : files) {
-    if (!file.link.empty()) continue;
+    if (!file.has_content()) continue;
     auto now = seen(folder + "/" + file.path);
     if (!now && is_gone(folder + "/" + file.path)) continue;
     if (!now) return now.error();
@@ -280,7 +321,7 @@ Result<std::vector<MissingContent>> named_by(std::vector<SnapshotFile>& files,
                                              const json::array& missing) {
   std::map<std::string, std::vector<SnapshotFile*>> by_hash;
   for (SnapshotFile& file : files) {
-    if (file.link.empty()) by_hash[file.sha256].push_back(&file);
+    if (file.has_content()) by_hash[file.sha256].push_back(&file);
   }
   std::vector<MissingContent> contents;
   for (const json::value& element : missing) {

@@ -10,12 +10,15 @@
 
 namespace tutti {
 
-// One file or link of a work directory, for a snapshot.
+// One file, link or empty folder of a work directory, for a snapshot.
 struct SnapshotFile {
   std::string path;  // relative to the folder, with '/'
-  std::string link;  // target, for a link; empty: a regular file
+  std::string link;  // target, for a link; empty: a regular file or a folder
   std::uint32_t mode = 0;
   std::string sha256;  // of the content, in lower-case hexadecimal
+  bool is_folder = false;
+
+  bool has_content() const { return link.empty() && !is_folder; }
 };
 
 // Which part of a folder a snapshot takes.
@@ -29,9 +32,11 @@ struct SnapshotChoice {
 // Told how many files are done, of how many.
 using SnapshotStep = std::function<void(std::size_t done, std::size_t all)>;
 
-// Every file and link below `folder` that is not ignored by a .gitignore or .tuttiignore, sorted by
-// path. `.git` and what is neither file, link nor folder is left out. Content whose digest is not
-// remembered is read by `keeper` if that is a daemon on this machine, otherwise here.
+// Every file and link below `folder` that is not ignored by a .gitignore or .tuttiignore, and the
+// folders of which nothing else is taken, sorted by path. In a git repository the rules of the
+// folders above and .git/info/exclude count too, unless they ignore `folder` itself. `.git` and
+// what is neither file, link nor folder is left out. Content whose digest is not remembered is read
+// by `keeper` if that is a daemon on this machine, otherwise here.
 Result<std::vector<SnapshotFile>> list_snapshot(const std::string& folder, const SnapshotStep& step,
                                                 const SnapshotChoice& choice = {},
                                                 Client* keeper = nullptr);

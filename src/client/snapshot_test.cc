@@ -34,6 +34,16 @@ class SnapshotTest : public ::testing::Test {
     std::ofstream(fs::path(folder_) / path) << text;
   }
 
+  // The paths that are taken of a folder below, each with a ';' behind it.
+  std::string names_in(const std::string& below, const SnapshotChoice& choice = {}) {
+    std::string names;
+    const auto files = list_snapshot(
+        folder_ + "/" + below, [](auto, auto) {}, choice);
+    EXPECT_TRUE(files);
+    for (const SnapshotFile& file : *files) names += file.path + (file.is_folder ? "/;" : ";");
+    return names;
+  }
+
   std::string folder_;
 };
 
@@ -124,6 +134,50 @@ TEST_F(SnapshotTest, ignored_files_and_git_are_left_out) {
             "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824");
   EXPECT_EQ(files->at(1).mode, 0750u);
   EXPECT_EQ(files->at(2).link, "a.txt");
+}
+
+TEST_F(SnapshotTest, rules_of_the_repository_above_count) {
+  write("repo/.git/info/exclude", "/sub/deep/secret\n*.log\n");
+  write("repo/.gitignore", "data/\n*.ckpt\n/top\n!kept.log\n");
+  write("repo/sub/.gitignore", "!good.ckpt\n/deep/anchored\n");
+  write("repo/sub/.tuttiignore", "*.tmp\n");
+  for (const char* name : {"a.ckpt", "a.log", "a.tmp", "anchored", "data/x", "good.ckpt",
+                           "kept.log", "results/r", "secret", "top", "x/secret"})
+    write(std::string("repo/sub/deep/") + name, "x");
+  EXPECT_EQ(names_in("repo/sub/deep", {{}, "/results/\n", ""}), "good.ckpt;kept.log;top;x/secret;");
+  fs::create_symlink("repo/sub/deep", fs::path(folder_) / "elsewhere");
+  EXPECT_EQ(names_in("elsewhere/"), "good.ckpt;kept.log;results/r;top;x/secret;");
+}
+
+TEST_F(SnapshotTest, rules_above_count_neither_beyond_a_repository_nor_without_one) {
+  write(".gitignore", "*.ckpt\n");
+  write("plain/a.ckpt", "x");
+  write("repo/.git/config", "x");
+  write("repo/sub/a.ckpt", "x");
+  EXPECT_EQ(names_in("plain"), "a.ckpt;");
+  EXPECT_EQ(names_in("repo/sub"), "a.ckpt;");
+}
+
+TEST_F(SnapshotTest, a_folder_that_its_repository_ignores_is_taken_when_it_is_asked_for) {
+  write("repo/.git/config", "x");
+  write("repo/.gitignore", "build/\n*.o\n");
+  write("repo/build/out/a.o", "x");
+  EXPECT_EQ(names_in("repo/build/out"), "a.o;");
+  EXPECT_EQ(names_in("repo"), ".gitignore;");
+}
+
+TEST_F(SnapshotTest, folders_of_which_nothing_is_taken_are_kept) {
+  write("work/.gitignore", "*.ckpt\ngone/\n");
+  write("work/results/a.ckpt", "x");
+  for (const char* name : {"empty/deep", "gone", "other"})
+    fs::create_directories(folder_ + "/work/" + name);
+  EXPECT_EQ(names_in("work"), ".gitignore;empty/deep/;other/;results/;");
+  EXPECT_EQ(names_in("work", {{"empty/nothing", "other"}, "", ""}), "other/;");
+  BlobClient client;
+  EXPECT_EQ(take_snapshot(client, folder_ + "/work", kQuiet).value(), "d1");
+  const auto& folder = client.manifest.at("files").at(1).as_object();
+  EXPECT_EQ(folder.at("path").as_string(), "empty/deep");
+  EXPECT_FALSE(folder.contains("sha256") || folder.contains("link"));
 }
 
 TEST_F(SnapshotTest, a_daemon_elsewhere_is_sent_missing_content_once) {
@@ -238,10 +292,7 @@ TEST_F(SnapshotTest, a_part_of_the_folder_can_be_chosen) {
   write("data/d", "x");
   write("top", "x");
   const SnapshotChoice choice{{"./src/", "data/d"}, "b.py\n", ""};
-  auto files = list_snapshot(folder_, kQuiet, choice);
-  ASSERT_TRUE(files);
-  ASSERT_EQ(files->size(), 1u);
-  EXPECT_EQ(files->at(0).path, "data/d");
+  EXPECT_EQ(names_in("", choice), "data/d;src/a/;");
 }
 
 TEST_F(SnapshotTest, a_known_digest_is_believed_until_the_file_changes) {

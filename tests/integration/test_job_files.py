@@ -187,6 +187,16 @@ def test_snapshot_is_the_work_directory_as_it_was(daemon, write, work):
     assert not (project / "made").exists()
 
 
+def test_snapshot_of_a_part_of_a_repository_heeds_its_rules(daemon, write, work):
+    write("repo/.git/info/exclude", "*.log\n")
+    write("repo/.gitignore", "data/\n*.ckpt\n")
+    for name in ("data/x", "m.ckpt", "a.log", "code.txt"):
+        write(f"repo/sub/{name}", "x")
+    (work / "repo/sub/empty").mkdir()
+    done = daemon.ok("run", "--snapshot", "--", "ls", "-A", ".", "empty", cwd=work / "repo/sub")
+    assert done.out == ".:\ncode.txt\nempty\n\nempty:\n"
+
+
 def test_two_jobs_of_one_snapshot_do_not_see_each_others_files(daemon, write, work):
     write("project/code.txt", "same")
     command = "test ! -e made && touch made && cat code.txt && echo changed > code.txt"
