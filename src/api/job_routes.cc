@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <array>
 #include <boost/json.hpp>
 
@@ -6,6 +8,7 @@
 #include "api/event_hub.h"
 #include "api/states.h"
 #include "api/streams.h"
+#include "base/home.h"
 #include "base/random_word.h"
 #include "core/spec/rank_programs.h"
 #include "core/spec/text.h"
@@ -135,6 +138,12 @@ Result<json::object> job_object(const Services& services, const JobSummary& summ
   const auto task = only_task(services.history, summary);
   if (!task) return task.error();
   return job_to_json(summary, *task, services.events.nodes());
+}
+
+// The copy of its work directory in which a job's tasks run here, once it was made.
+json::value copy_of(const Services& services, JobId job) {
+  const std::string folder = work_path(services.facts().home, job.value);
+  return ::access(folder.c_str(), F_OK) == 0 ? text_to_json(folder) : json::value();
 }
 
 // The tasks that a request names by their labels.
@@ -277,6 +286,7 @@ void get_job(const CallPtr& call) {
   auto object = job_object(call->services, *summary);
   if (!object) return call->fail(object.error());
   (*object)["spec"] = spec_to_json(*spec, *with_env);
+  (*object)["copy"] = copy_of(call->services, *id);
   call->respond(json_response(200, *object));
 }
 

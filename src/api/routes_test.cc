@@ -224,6 +224,7 @@ TEST_F(RoutesTest, a_job_is_shown_with_its_spec_but_not_its_environment) {
   EXPECT_EQ(value.at("submitted_at"), "1970-01-01T00:00:01.000000Z");
   EXPECT_EQ(value.at("spec").at("command"), "echo hi");
   EXPECT_FALSE(value.at("spec").as_object().contains("env"));
+  EXPECT_TRUE(value.at("copy").is_null());
   EXPECT_EQ(get("/v1/jobs/3?env=1").at("spec").at("env").at("SECRET"), "1");
 }
 

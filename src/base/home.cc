@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 
@@ -87,6 +86,10 @@ Result<void> make_socket_folder(const std::string& socket) {
 
 std::string token_path(std::string_view home) {
   return std::string(home) + "/token";
+}
+
+std::string work_path(std::string_view home, std::uint64_t job) {
+  return fmt::format("{}/work/{}", home, job);
 }
 
 std::string daemon_log_path(std::string_view home) {

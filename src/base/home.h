@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -26,6 +27,9 @@ Result<void> make_socket_folder(const std::string& socket);
 
 // The file that holds the token of the TCP listener.
 std::string token_path(std::string_view home);
+
+// The work directory of a job that was submitted with a snapshot and ran on this machine.
+std::string work_path(std::string_view home, std::uint64_t job);
 
 // The daemon's own log.
 std::string daemon_log_path(std::string_view home);

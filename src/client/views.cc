@@ -66,7 +66,11 @@ JobView job_view(const json::value& value) {
   job.message = text_at(value, "message");
   job.node = text_at(value, "node");
   job.attempt = number_at(value, "attempt");
-  if (const auto* spec = field_at(value, "spec")) job.workdir = text_at(*spec, "workdir");
+  if (const auto* spec = field_at(value, "spec")) {
+    job.workdir = text_at(*spec, "workdir");
+    job.snapshot = !text_at(*spec, "snapshot").empty();
+  }
+  job.copy = text_at(value, "copy");
   return job;
 }
 

@@ -56,8 +56,10 @@ struct JobView {
   std::string message;
   std::string node;
   std::int64_t attempt = 0;
-  // of the spec, where it was asked for
+  // of one that was asked for by itself
   std::string workdir;
+  bool snapshot = false;  // it runs in a copy of that
+  std::string copy;       // the one on the daemon's machine; empty: there is none
 
   bool finished() const {
     return state == "succeeded" || state == "failed" || state == "cancelled" || state == "skipped";

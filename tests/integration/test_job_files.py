@@ -182,7 +182,11 @@ def test_snapshot_is_the_work_directory_as_it_was(daemon, write, work):
     assert daemon.wait(blocker) == 0
     assert daemon.wait(job) == 0, daemon.ok("logs", job)
     assert daemon.ok("logs", job).out == "olddeepcode.txt\n.gitignore code.txt link run.sh sub "
-    # What the job wrote stays in its copy.
+    # What the job wrote stays in its copy, and one is told where that is.
+    copy = daemon.home / "work" / str(job)
+    assert f"{copy}, a copy of {project}\n" in daemon.ok("show", job).out
+    assert daemon.api.get(f"/v1/jobs/{job}")["copy"] == str(copy)
+    assert (copy / "made").read_text() == "x\n"
     assert (project / "code.txt").read_text() == "new"
     assert not (project / "made").exists()
 

@@ -62,6 +62,12 @@ std::string request_text(const JobView& job) {
   return text;
 }
 
+std::string folder_text(const JobView& job) {
+  if (!job.snapshot) return printable(job.workdir);
+  const std::string what = "a copy of " + printable(job.workdir);
+  return job.copy.empty() ? what : printable(job.copy) + ", " + what;
+}
+
 std::string result_of(std::string_view ending, std::optional<int> exit_code, std::int64_t signal) {
   if (ending == "exited" && exit_code) return fmt::format("exit {}", *exit_code);
   if (ending == "signalled") return fmt::format("signal {}", signal);
@@ -103,7 +109,7 @@ std::string render_job(const JobView& job, const Screen& screen, TimePoint now) 
   head += "  " + screen.styled(style_of_state(job.state), job.state);
   Block block;
   block.add("command", printable(job.command));
-  block.add("folder", printable(job.workdir));
+  block.add("folder", folder_text(job));
   block.add("user", printable(job.user) + (job.project.empty() || job.project == "default"
                                                ? ""
                                                : " in project " + printable(job.project)));

@@ -1,5 +1,6 @@
 #include "cli/output/render.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "cli/output/progress.h"
@@ -9,6 +10,8 @@
 
 namespace tutti {
 namespace {
+
+using ::testing::HasSubstr;
 
 constexpr TimePoint kNow{1'800'000'000'000'000};
 
@@ -121,6 +124,17 @@ TEST(Render, one_job_in_full) {
             "  ran        1m\n"
             "  node       box\n"
             "  result     exit 3\n");
+}
+
+TEST(Render, a_job_of_a_snapshot_tells_where_it_runs) {
+  JobView job = job_of(12, "train", "running");
+  job.workdir = "/home/ann/x";
+  job.snapshot = true;
+  EXPECT_THAT(render_job(job, FakeScreen(), kNow),
+              HasSubstr("  folder     a copy of /home/ann/x\n"));
+  job.copy = "/h/work/12";
+  EXPECT_THAT(render_job(job, FakeScreen(), kNow),
+              HasSubstr("  folder     /h/work/12, a copy of /home/ann/x\n"));
 }
 
 TEST(Render, an_explanation_has_causes_remedies_and_times) {

@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/home.h"
 #include "base/result.h"
 #include "core/model/ids.h"
 #include "exec/local/snapshot.h"
@@ -26,7 +27,7 @@ class Workdirs {
   Workdirs(const Workdirs&) = delete;
   Workdirs& operator=(const Workdirs&) = delete;
 
-  std::string folder_of(JobId job) const { return home_ + "/work/" + std::to_string(job.value); }
+  std::string folder_of(JobId job) const { return work_path(home_, job.value); }
   bool is_ready(JobId job) const;
   void make(JobId job, std::string snapshot);
 
