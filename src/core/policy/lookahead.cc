@@ -60,12 +60,12 @@ class Backlogs {
 
   void add(const Lane& lane) { ++added_[lane.id]; }
 
- private:
   std::uint32_t staged(const Lane& lane) const {
     const auto it = added_.find(lane.id);
     return lane.staged + (it == added_.end() ? 0 : it->second);
   }
 
+ private:
   const Snapshot& snapshot_;
   std::map<LaneId, TimePoint> newest_;
   std::map<Request, std::vector<const Lane*>> by_request_;
@@ -102,7 +102,8 @@ bool stage(const GroupView& view, std::uint64_t left, Backlogs& backlogs, Plan& 
 void free_the_stuck(const Snapshot& snapshot, const Backlogs& backlogs, Plan& plan) {
   for (const LaneView& view : snapshot.lanes) {
     const Lane* lane = view.lane;
-    if (lane->staged == 0) continue;
+    // What this pass stages counts too: nothing else may happen until it is late.
+    if (backlogs.staged(*lane) == 0) continue;
     const TimePoint late_at = backlogs.late_at(*lane);
     if (late_at <= snapshot.now) {
       plan.recalls.push_back({lane->id});
