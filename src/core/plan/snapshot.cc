@@ -236,4 +236,24 @@ Snapshot snapshot_of(const Ledger& ledger, TimePoint now, Ordering ordering) {
   return snapshot;
 }
 
+std::size_t add_as_ready(const Ledger& ledger, const Job& job, Snapshot& snapshot) {
+  const auto is_its = [&](const GroupView& view) { return view.group == job.group; };
+  auto it = std::find_if(snapshot.groups.begin(), snapshot.groups.end(), is_its);
+  if (it == snapshot.groups.end()) {
+    const GroupKey& key = ledger.group(job.group).key;
+    it = snapshot.groups.insert(it, view_of(ledger, job.group, expected_of(ledger, key.kind),
+                                            device_types(snapshot.nodes)));
+    if (it->measure) find_measurer(ledger, *it, snapshot.now);
+    snapshot.held.push_back(ledger.held(key.account));
+    count_room(ledger, snapshot.groups);
+  }
+  ReadyJob head = head_of(ledger, job);
+  head.tasks = job.counts[TaskState::kQueued];
+  it->ready += head.tasks;
+  const auto younger = std::find_if(it->heads.begin(), it->heads.end(),
+                                    [&](const ReadyJob& one) { return one.job > job.id; });
+  it->heads.insert(younger, std::move(head));
+  return static_cast<std::size_t>(it - snapshot.groups.begin());
+}
+
 }  // namespace tutti

@@ -92,4 +92,8 @@ struct Snapshot {
 // not fit waits, whatever ends when.
 Snapshot snapshot_of(const Ledger& ledger, TimePoint now, Ordering ordering = Ordering::kFair);
 
+// Adds the queued tasks of a job that is not ready, and no gang, as if it were. Returns the
+// position of its group.
+std::size_t add_as_ready(const Ledger& ledger, const Job& job, Snapshot& snapshot);
+
 }  // namespace tutti

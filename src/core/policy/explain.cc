@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <map>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "base/check.h"
@@ -189,11 +191,10 @@ const Allocation* next_grant(const Plan& plan, std::uint32_t group) {
   return nullptr;
 }
 
-void explain_ready(const Ledger& ledger, const Job& job, TimePoint now, Explanation& answer) {
-  const Snapshot snapshot = snapshot_of(ledger, now);
-  const auto position = position_of(snapshot, job.group);
-  if (!position) return;
-  const GroupView& view = snapshot.groups[*position];
+void explain_ready(const Waiting& waiting, const Job& job, Explanation& answer) {
+  const Ledger& ledger = waiting.ledger;
+  const Snapshot& snapshot = waiting.snapshot;
+  const GroupView& view = snapshot.groups[waiting.position];
   const Request& request = explained_request(ledger, view);
   if (view.measured_by.value > 0) {
     answer.reasons.push_back({.code = ReasonCode::kProfile,
@@ -205,8 +206,7 @@ void explain_ready(const Ledger& ledger, const Job& job, TimePoint now, Explanat
     answer.basis = "the end of the run that is measured, if there is room then";
     return;
   }
-  const Waiting waiting{ledger, snapshot, *position, older_in_group(ledger, job, answer.task)};
-  const Ahead ahead = ahead_of(snapshot, *position, waiting.older);
+  const Ahead ahead = ahead_of(snapshot, waiting.position, waiting.older);
   const Node* node = best_node(ledger, request, view.room);
   const bool fits = node != nullptr && fits_now(*node, request);
   if (!fits) add_node_limit(ledger, view, answer);
@@ -244,9 +244,139 @@ void explain_ready(const Ledger& ledger, const Job& job, TimePoint now, Explanat
   answer.basis = expected.basis;
 }
 
-}  // namespace
+std::string end_words(const Dependency& dependency) {
+  const std::uint64_t job = dependency.job.value;
+  switch (dependency.when) {
+    case Dependency::When::kSuccess:
+      return fmt::format("the success of job {}", job);
+    case Dependency::When::kFailure:
+      return fmt::format("the failure of job {}", job);
+    case Dependency::When::kAny:
+      return fmt::format("the end of job {} (tutti cancel {})", job, job);
+  }
+  return {};
+}
 
-Explanation explain(const Ledger& ledger, JobId id, std::uint32_t task, TimePoint now) {
+// The ends of all that it waits for, if they leave enough room.
+void add_awaited_ends(const Waiting& waiting, const Job& job, std::vector<std::string>& remedies) {
+  std::vector<Node> nodes(waiting.snapshot.nodes.begin(), waiting.snapshot.nodes.end());
+  Snapshot otherwise = waiting.snapshot;
+  otherwise.nodes = nodes;
+  std::string remedy;
+  for (const Dependency& dependency : job.after) {
+    remedy += (remedy.empty() ? "" : " and ") + end_words(dependency);
+    std::erase_if(otherwise.running, [&](const RunningView& view) {
+      if (view.task.job != dependency.job || waiting.ledger.find_lane(view.lane)->staged > 0)
+        return false;
+      release(nodes[view.node.value - 1], *view.allocation);
+      return true;
+    });
+  }
+  if (would_start(waiting, otherwise)) remedies.push_back(std::move(remedy));
+}
+
+// Of jobs that wait for each other in a row, so many are looked at to say when the last starts.
+constexpr int kLongestRow = 8;
+
+Explanation explain_in_row(const Ledger& ledger, JobId id, std::uint32_t task, TimePoint now,
+                           int row);
+
+// When a job is expected to have ended; zero: cannot be said.
+Forecast expected_end(const Ledger& ledger, const Job& job, const Snapshot& snapshot, int row) {
+  Forecast end;
+  std::uint32_t running = 0;
+  for (const RunningView& view : snapshot.running) {
+    if (view.task.job != job.id) continue;
+    if (!view.likely_end || !view.bound_end) return {};
+    end.p50 = std::max(end.p50, view.likely_end);
+    end.p90 = std::max({end.p90, view.bound_end, view.likely_end});
+    ++running;
+  }
+  if (job.counts.unfinished() == running) return end;
+  // How many tasks are spread over time is not foreseen.
+  if (job.tasks.count > 1 || row == 0) return {};
+  const Explanation why = explain_in_row(ledger, job.id, 0, snapshot.now, row - 1);
+  Snapshot with = snapshot;
+  const GroupView& view = with.groups[add_as_ready(ledger, job, with)];
+  if (!why.expected_start_p50 || !why.expected_start_p90 || view.bound().value == 0) return {};
+  return {why.expected_start_p50 + (view.p50.value > 0 ? view.p50 : view.bound()),
+          why.expected_start_p90 + view.bound(),
+          {}};
+}
+
+// Whether what the job waits for would make the other ready too.
+bool is_freed_with(const Job& other, const Job& job) {
+  return std::all_of(other.after.begin(), other.after.end(), [&](const Dependency& one) {
+    return std::find(job.after.begin(), job.after.end(), one) != job.after.end();
+  });
+}
+
+// Takes out what a job has ready. Returns how many tasks that is.
+std::uint64_t take_out(const Job& job, Snapshot& snapshot) {
+  const auto position = position_of(snapshot, job.group);
+  if (job.listed == 0 || !position) return 0;
+  GroupView& view = snapshot.groups[*position];
+  view.ready -= job.listed;
+  std::erase_if(view.heads, [&](const ReadyJob& head) { return head.job == job.id; });
+  if (!view.heads.empty()) return job.listed;
+  const auto offset = static_cast<std::ptrdiff_t>(*position);
+  snapshot.groups.erase(snapshot.groups.begin() + offset);
+  snapshot.held.erase(snapshot.held.begin() + offset);
+  return job.listed;
+}
+
+// What the queue will be when all that the job waits for has ended: they are gone, and it is there,
+// with whoever becomes ready with it.
+Waiting once_ready(const Ledger& ledger, const Job& job, std::uint32_t task, Snapshot& snapshot) {
+  std::uint64_t older = older_in_group(ledger, job, task);
+  for (const Dependency& dependency : job.after) {
+    const Job& awaited = *ledger.find_job(dependency.job);
+    const std::uint64_t gone = take_out(awaited, snapshot);
+    if (awaited.group == job.group) older -= gone;
+  }
+  Waiting waiting{ledger, snapshot, add_as_ready(ledger, job, snapshot), older};
+  std::set<JobId> others;
+  for (const auto& [id, other] : ledger.jobs()) {
+    if (!other.after.empty() && !other.finished_at && id != job.id &&
+        ledger.ranks_of(other).empty() && is_freed_with(other, job))
+      others.insert(id);
+  }
+  for (const JobId id : others) {
+    const Job& other = *ledger.find_job(id);
+    add_as_ready(ledger, other, snapshot);
+    if (other.group == job.group && id < job.id) waiting.older += other.counts[TaskState::kQueued];
+  }
+  return waiting;
+}
+
+// What else would keep it if those that it waits for had ended as it wishes, and when that will be.
+void explain_dependent(const Ledger& ledger, const Job& job, TimePoint now, int row,
+                       Explanation& answer) {
+  Snapshot snapshot = snapshot_of(ledger, now);
+  const Waiting waiting = once_ready(ledger, job, answer.task, snapshot);
+  Explanation then{.job = job.id, .task = answer.task};
+  explain_ready(waiting, job, then);
+  for (Reason& reason : then.reasons)
+    if (reason.code != ReasonCode::kStarting) answer.reasons.push_back(std::move(reason));
+  add_awaited_ends(waiting, job, answer.remedies);
+  answer.basis = then.basis;
+  if (!then.expected_start_p50) return;
+  for (const Dependency& dependency : job.after) {
+    const Forecast end = expected_end(ledger, *ledger.find_job(dependency.job), snapshot, row);
+    if (!end.p50) {
+      answer.basis =
+          fmt::format("not known: it cannot be said when job {} ends", dependency.job.value);
+      return;
+    }
+    then.expected_start_p50 = std::max(then.expected_start_p50, end.p50);
+    then.expected_start_p90 = std::max(then.expected_start_p90, end.p90);
+  }
+  answer.expected_start_p50 = then.expected_start_p50;
+  answer.expected_start_p90 = then.expected_start_p90;
+}
+
+Explanation explain_in_row(const Ledger& ledger, JobId id, std::uint32_t task, TimePoint now,
+                           int row) {
   const Job* found = ledger.find_job(id);
   TUTTI_CHECK(found != nullptr && task < found->tasks.count);
   const Job& job = *found;
@@ -270,12 +400,25 @@ Explanation explain(const Ledger& ledger, JobId id, std::uint32_t task, TimePoin
     if (answer.reasons.empty()) explain_rank(ledger, job, now, answer);
     return answer;
   }
+  if (!job.after.empty()) {
+    explain_dependent(ledger, job, now, row, answer);
+    return answer;
+  }
   if (job.tasks.max_parallel > 0 && job.counts.active() >= job.tasks.max_parallel) {
     answer.reasons.push_back({.code = ReasonCode::kArrayLimit, .count = job.tasks.max_parallel});
     answer.remedies.push_back("the end of one of its job's running tasks");
   }
-  if (answer.reasons.empty()) explain_ready(ledger, job, now, answer);
+  if (!answer.reasons.empty()) return answer;
+  const Snapshot snapshot = snapshot_of(ledger, now);
+  if (const auto position = position_of(snapshot, job.group))
+    explain_ready({ledger, snapshot, *position, older_in_group(ledger, job, task)}, job, answer);
   return answer;
+}
+
+}  // namespace
+
+Explanation explain(const Ledger& ledger, JobId id, std::uint32_t task, TimePoint now) {
+  return explain_in_row(ledger, id, task, now, kLongestRow);
 }
 
 Explanation explain_submission(Ledger& ledger, const JobFacts& facts, TimePoint now) {

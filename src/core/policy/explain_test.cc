@@ -63,6 +63,17 @@ TEST(explain, dependency) {
   EXPECT_THAT(text(world.why(job), world), HasSubstr("waits until job 1 succeeds"));
 }
 
+TEST(explain, beside_a_dependency_whatever_else_lacks) {
+  World world({node("a", 4, 1000)});
+  const JobId first = world.submit(spec(cpus(4, 800)));
+  world.run();
+  JobSpec child = spec(cpus(2, 300));
+  child.after = {{first, Dependency::When::kSuccess}};
+  const Explanation why = world.why(world.submit(child));
+  EXPECT_THAT(codes(why),
+              ElementsAre(ReasonCode::kDependency, ReasonCode::kCpus, ReasonCode::kMemory));
+}
+
 TEST(explain, back_off_says_when_it_ends) {
   World world({node("a", 4)});
   JobSpec flaky = spec(cpus(1));
@@ -253,6 +264,26 @@ TEST(remedy, a_higher_priority_starts_it) {
   EXPECT_TRUE(starts(world, world.submit(last)));
 }
 
+TEST(remedy, the_end_of_what_it_waits_for_is_offered_if_there_is_room_then) {
+  World world({node("a", 4)});
+  const JobId one = world.submit(spec(cpus(1)));
+  const JobId two = world.submit(spec(cpus(2)));
+  world.run();
+  JobSpec child = spec(cpus(4));
+  child.after = {{one, Dependency::When::kSuccess}};
+  const JobId wide = world.submit(child);
+  EXPECT_THAT(world.why(wide).remedies, IsEmpty());
+  world.happen(CancelRequested{wide, {}});
+  child.after.push_back({two, Dependency::When::kAny});
+  const JobId job = world.submit(child);
+  EXPECT_THAT(world.why(job).remedies,
+              ElementsAre("the success of job 1 and the end of job 2 (tutti cancel 2)"));
+  EXPECT_THAT(world.why(world.submit(child)).remedies, IsEmpty());
+  world.end({one, 0});
+  world.end({two, 0});
+  EXPECT_TRUE(starts(world, job));
+}
+
 // ---- impossible and dry run
 // ----------------------------------------------------------------------
 
@@ -328,6 +359,30 @@ TEST(forecast, what_nobody_knows_is_not_guessed) {
   const JobId job = world.submit(spec(cpus(2)));
   EXPECT_FALSE(world.why(job).expected_start_p50);
   EXPECT_THAT(world.why(job).basis, HasSubstr("not known"));
+}
+
+TEST(forecast, a_row_of_jobs_that_wait_for_each_other_is_followed) {
+  World world({node("a", 4)});
+  JobId last = world.submit(limited(cpus(2), 100));
+  world.run();
+  for (int i = 1; i <= 2; ++i) {
+    JobSpec next = limited(cpus(4), 10);
+    next.after = {{last, Dependency::When::kSuccess}};
+    last = world.submit(next);
+    EXPECT_EQ(world.why(last).expected_start_p50, world.now + seconds(90 + 10 * i));
+    EXPECT_EQ(world.why(last).expected_start_p90, world.now + seconds(90 + 10 * i));
+  }
+}
+
+TEST(forecast, an_end_that_nobody_knows_is_named) {
+  World world({node("a", 4)});
+  const JobId first = world.submit(spec(cpus(1)));
+  world.run();
+  JobSpec child = limited(cpus(1), 10);
+  child.after = {{first, Dependency::When::kAny}};
+  const Explanation why = world.why(world.submit(child));
+  EXPECT_FALSE(why.expected_start_p50);
+  EXPECT_THAT(why.basis, HasSubstr("when job 1 ends"));
 }
 
 TEST(forecast, measured_times_give_a_likely_and_a_late_start) {
