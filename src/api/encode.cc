@@ -1,5 +1,6 @@
 #include "api/encode.h"
 
+#include <algorithm>
 #include <boost/json.hpp>
 
 #include "core/plan/reason.h"
@@ -218,9 +219,10 @@ json::object node_to_json(const Node& node, const NodeMeasurement* measured,
   out["state"] = node_state_name(node.state);
   out["reason"] = text_or_null(node.state_reason);
   out["cpus"] = cores(node.cpus);
-  out["free_cpus"] = cores(node.free_cpus);
+  // A node that became smaller than what is held there has nothing free.
+  out["free_cpus"] = cores(std::max(node.free_cpus, MilliCpu()));
   out["memory_mib"] = node.memory.value;
-  out["free_memory_mib"] = node.free_memory.value;
+  out["free_memory_mib"] = std::max(node.free_memory, MiB()).value;
   json::array labels;
   for (const auto& label : node.labels) labels.push_back(text_to_json(label));
   out["labels"] = std::move(labels);

@@ -213,6 +213,8 @@ void explain_ready(const Waiting& waiting, const Job& job, Explanation& answer) 
   if (node == nullptr) {
     if (!answer.reasons.empty()) return;
     answer.reasons.push_back({.code = ReasonCode::kNodes, .detail = closed_nodes(ledger, request)});
+    for (const Node& up : ledger.nodes())
+      if (answer.remedies.empty()) add_smaller_requests(waiting, up, request, answer.remedies);
     answer.basis = "not known: no node takes it at present";
     return;
   }
@@ -430,51 +432,6 @@ Explanation explain_submission(Ledger& ledger, const JobFacts& facts, TimePoint 
   return answer;
 }
 
-namespace {
-
-// What of the devices no node has; empty: it is something else.
-std::string lacking_devices(const std::vector<Node>& nodes, const DeviceRequest& wanted) {
-  std::size_t most = 0;
-  std::size_t most_of_type = 0;
-  MiB largest;
-  std::string types;
-  for (const Node& node : nodes) {
-    std::size_t of_type = 0;
-    for (const Device& device : node.devices) {
-      if (types.find(device.type) == std::string::npos)
-        types += (types.empty() ? "" : ", ") + device.type;
-      if (!is_of_type(device.type, wanted.type)) continue;
-      ++of_type;
-      largest = std::max(largest, device.memory);
-    }
-    most = std::max(most, node.devices.size());
-    most_of_type = std::max(most_of_type, of_type);
-  }
-  const auto gpus = fmt::format("{} GPU{}", wanted.count, wanted.count == 1 ? "" : "s");
-  if (wanted.count > most) return fmt::format("{} (the largest node has {})", gpus, most);
-  if (wanted.count > most_of_type)
-    return fmt::format("{} of type {} (there are GPUs of type {})", gpus, wanted.type, types);
-  if (wanted.memory > largest)
-    return fmt::format("{} with {} MiB (the largest has {} MiB)", gpus, wanted.memory.value,
-                       largest.value);
-  return {};
-}
-
-// The first label that no node has, as users write alternatives; empty: each is had by some node.
-std::string unknown_label(const std::vector<Node>& nodes, const Request& request) {
-  for (const std::string& label : request.labels) {
-    const bool known = std::any_of(nodes.begin(), nodes.end(),
-                                   [&](const Node& node) { return has_label(node, label); });
-    if (known) continue;
-    std::string text = label;
-    std::replace(text.begin(), text.end(), '|', ',');
-    return text;
-  }
-  return {};
-}
-
-}  // namespace
-
 std::string impossible(const Ledger& ledger, const Request& request) {
   if (!request.configurations.empty()) {
     const std::vector<Request> variants = variants_of(request);
@@ -493,27 +450,8 @@ std::string impossible(const Ledger& ledger, const Request& request) {
         "nodes add'",
         label);
   }
-  MilliCpu cpus;
-  MiB memory;
-  for (const Node& node : nodes) {
-    cpus = std::max(cpus, node.cpus);
-    memory = std::max(memory, node.memory);
-  }
-  const std::string devices = lacking_devices(nodes, request.devices);
-  std::string wanted;
-  if (request.cpus > cpus)
-    wanted = fmt::format("{:g} CPUs (the largest node has {:g})",
-                         static_cast<double>(request.cpus.value) / 1000.0,
-                         static_cast<double>(cpus.value) / 1000.0);
-  else if (request.memory > memory)
-    wanted = fmt::format("{} MiB of memory (the largest node has {})", request.memory.value,
-                         memory.value);
-  else if (request.devices.count > 0 && !devices.empty())
-    wanted = devices;
-  else
-    wanted = "this combination of CPUs, memory, GPUs and labels";
   return fmt::format("no node could ever run it: it wants {}. Ask for less, or add a node.",
-                     wanted);
+                     lacking_everywhere(nodes, request));
 }
 
 std::string impossible_kind(const Ledger& ledger, const Request& request, const std::string& kind) {

@@ -185,6 +185,18 @@ TEST(explain, nodes_that_take_no_work_are_named_with_their_reason) {
   EXPECT_THAT(text(world.why(job), world), HasSubstr("a is draining (new disks)"));
 }
 
+TEST(explain, a_node_that_became_too_small_is_told_with_what_is_wanted) {
+  World world({node("a", 2)});
+  const JobId job = world.submit(spec(cpus(2)));
+  Node smaller = node("a", 1);
+  smaller.id = NodeId(1);
+  world.happen(NodeChanged{smaller});
+  const Explanation why = world.why(job);
+  EXPECT_THAT(codes(why), ElementsAre(ReasonCode::kNodes));
+  EXPECT_THAT(text(why, world), HasSubstr("it wants 2 CPUs (the largest node has 1)"));
+  EXPECT_THAT(why.remedies, ElementsAre("asking for at most --cpus 1"));
+}
+
 TEST(explain, what_is_about_to_start_says_so) {
   World world({node("a", 4)});
   const JobId job = world.submit(spec(cpus(1)));

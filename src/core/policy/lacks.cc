@@ -35,7 +35,67 @@ std::string device_troubles(const Node& node) {
   return words;
 }
 
+// What of the devices no node has; empty: it is something else.
+std::string lacking_devices(const std::vector<Node>& nodes, const DeviceRequest& wanted) {
+  std::size_t most = 0;
+  std::size_t most_of_type = 0;
+  MiB largest;
+  std::string types;
+  for (const Node& node : nodes) {
+    std::size_t of_type = 0;
+    for (const Device& device : node.devices) {
+      if (types.find(device.type) == std::string::npos)
+        types += (types.empty() ? "" : ", ") + device.type;
+      if (!is_of_type(device.type, wanted.type)) continue;
+      ++of_type;
+      largest = std::max(largest, device.memory);
+    }
+    most = std::max(most, node.devices.size());
+    most_of_type = std::max(most_of_type, of_type);
+  }
+  const auto gpus = fmt::format("{} GPU{}", wanted.count, wanted.count == 1 ? "" : "s");
+  if (wanted.count > most) return fmt::format("{} (the largest node has {})", gpus, most);
+  if (wanted.count > most_of_type)
+    return fmt::format("{} of type {} (there are GPUs of type {})", gpus, wanted.type, types);
+  if (wanted.memory > largest)
+    return fmt::format("{} with {} MiB (the largest has {} MiB)", gpus, wanted.memory.value,
+                       largest.value);
+  return {};
+}
+
 }  // namespace
+
+std::string unknown_label(const std::vector<Node>& nodes, const Request& request) {
+  for (const std::string& label : request.labels) {
+    const bool known = std::any_of(nodes.begin(), nodes.end(),
+                                   [&](const Node& node) { return has_label(node, label); });
+    if (known) continue;
+    std::string text = label;
+    std::replace(text.begin(), text.end(), '|', ',');
+    return text;
+  }
+  return {};
+}
+
+std::string lacking_everywhere(const std::vector<Node>& nodes, const Request& request) {
+  MilliCpu cpus;
+  MiB memory;
+  for (const Node& node : nodes) {
+    if (node.state == Node::State::kGone) continue;
+    cpus = std::max(cpus, node.cpus);
+    memory = std::max(memory, node.memory);
+  }
+  if (request.cpus > cpus)
+    return fmt::format("{:g} CPUs (the largest node has {:g})",
+                       static_cast<double>(request.cpus.value) / 1000.0,
+                       static_cast<double>(cpus.value) / 1000.0);
+  if (request.memory > memory)
+    return fmt::format("{} MiB of memory (the largest node has {})", request.memory.value,
+                       memory.value);
+  const std::string devices = lacking_devices(nodes, request.devices);
+  if (request.devices.count > 0 && !devices.empty()) return devices;
+  return "this combination of CPUs, memory, GPUs and labels";
+}
 
 const Node* best_node(const Ledger& ledger, const Request& request,
                       std::span<const std::uint32_t> room) {
@@ -86,7 +146,10 @@ std::string closed_nodes(const Ledger& ledger, const Request& request) {
                         node_state_name(node.state),
                         node.state_reason.empty() ? "" : " (" + node.state_reason + ")");
   }
-  return text.empty() ? "there is no such node at present" : text;
+  if (!text.empty()) return text;
+  const std::string label = unknown_label(ledger.nodes(), request);
+  return label.empty() ? "none could, it wants " + lacking_everywhere(ledger.nodes(), request)
+                       : fmt::format("none is called '{}' or has it as a label", label);
 }
 
 }  // namespace tutti

@@ -19,7 +19,13 @@ const Node* best_node(const Ledger& ledger, const Request& request,
 // What the node lacks at present, one reason each.
 void add_lacks(const Node& node, const Request& request, std::vector<Reason>& reasons);
 
-// Why the nodes that could run it do not, in words.
+// The first label that no node has, as users write alternatives; empty: each is had by some node.
+std::string unknown_label(const std::vector<Node>& nodes, const Request& request);
+
+// What of a request that fits no node is too much, such as "5 CPUs (the largest node has 4)".
+std::string lacking_everywhere(const std::vector<Node>& nodes, const Request& request);
+
+// Why the nodes that could run it do not, or what none of them has, in words.
 std::string closed_nodes(const Ledger& ledger, const Request& request);
 
 }  // namespace tutti
