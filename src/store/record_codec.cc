@@ -100,17 +100,6 @@ bool expand_runs(const std::vector<LineRun>& runs, std::vector<std::uint32_t>& n
   return true;
 }
 
-std::string_view first_script_line(std::string_view script) {
-  while (!script.empty()) {
-    const auto end = std::min(script.find('\n'), script.size());
-    const std::string_view line = script.substr(0, end);
-    const auto start = line.find_first_not_of(" \t\r");
-    if (start != std::string_view::npos && line[start] != '#') return line.substr(start);
-    script.remove_prefix(std::min(end + 1, script.size()));
-  }
-  return {};
-}
-
 // What matters on nodes elsewhere only.
 void elsewhere_fields(auto& codec, auto& spec) {
   codec.list(spec.remote_env, [&](auto& entry) { codec.text(entry); });
@@ -262,20 +251,8 @@ std::string display_text(const JobSpec& spec) {
   constexpr std::size_t kMost = 200;
   constexpr std::string_view kEllipsis = "\u2026";
   if (spec.lease) return "(lease of process " + std::to_string(spec.holder_pid) + ")";
-  std::string text;
-  const auto add = [&](std::string_view word) {
-    if (text.size() > kMost) return;
-    if (!text.empty()) text += ' ';
-    text += word.substr(0, kMost + 1);
-  };
-  if (!spec.command.script.empty()) {
-    add(first_script_line(spec.command.script));
-    for (const std::string& word : spec.command.argv) add(word);
-  } else if (!spec.command.argv.empty()) {
-    add(command_text(Command{.argv = spec.command.argv}));
-  }
-  if (text.empty()) add(spec.command.shell);
-  if (text.empty() && !spec.lines.empty()) add(spec.lines.front());
+  std::string text = command_text(spec.command);
+  if (text.empty() && !spec.lines.empty()) text = spec.lines.front();
 
   const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; };
   std::replace_if(text.begin(), text.end(), is_control, ' ');

@@ -73,11 +73,11 @@ std::string shown(const Command& command) {
   return display_text(spec);
 }
 
-TEST(DisplayText, shows_words_or_shell_text_or_the_first_command_of_a_script) {
+TEST(DisplayText, shows_words_or_shell_text_or_a_script_s_name_and_arguments) {
   EXPECT_EQ(shown({{"python", "train.py"}, "", ""}), "python train.py");
   EXPECT_EQ(shown({{}, "a | b", ""}), "a | b");
-  EXPECT_EQ(shown({{"x"}, "", "#!/bin/sh\n#TUTTI --cpus 2\n\n  make all\nmake more\n"}),
-            "make all x");
+  EXPECT_EQ(shown({{"hello.sh", "a", "b c"}, "", "#!/bin/sh\nset -eu\nmake all\n"}),
+            "hello.sh a 'b c'");
 }
 
 TEST(DisplayText, shows_the_first_line_of_a_batch) {
