@@ -285,6 +285,11 @@ Result<json::object> entry_job(const Arguments& arguments, JobFileEntry entry,
   if (auto applied = apply_to_workers(arguments, spec); !applied) return applied.error();
   const std::vector<std::string> settings = joined(spec.env, arguments.list("env"));
   json::object job = spec_to_json(spec, true).as_object();
+  if (!entry.after_last.empty()) {
+    json::array after = job.contains("after") ? job.at("after").as_array() : json::array();
+    for (const std::string& last : entry.after_last) after.emplace_back(last);
+    job["after"] = std::move(after);
+  }
   if (auto applied = apply_job_options(arguments, job); !applied) return applied.error();
   drop_worker_fields(job);
   if (auto done = complete(job, arguments, settings); !done) return done.error();

@@ -268,10 +268,14 @@ Result<void> JobReader::read_after(const YamlNode& value) {
   const std::span<const YamlNode> items = one ? std::span(&value, 1) : std::span(value.items);
   for (const YamlNode& item : items) {
     if (item.kind != Kind::kText) return wrong_kind(item, "an entry of after", "a job's number");
-    const auto list = parse_dependencies(item.text);
-    if (!list) return error(item, list.error().message);
-    for (const Dependency& dependency : *list) {
-      const Result<void> added = add_dependency(entry_.spec.after, dependency);
+    for (const std::string_view word : split_commas(item.text)) {
+      if (word.starts_with("last") && parse_dependency("1" + std::string(word.substr(4)))) {
+        entry_.after_last.emplace_back(word);
+        continue;
+      }
+      const Result<Dependency> dependency = parse_dependency(word);
+      if (!dependency) return error(item, dependency.error().message);
+      const Result<void> added = add_dependency(entry_.spec.after, *dependency);
       if (!added) return error(item, added.error().message);
     }
   }

@@ -18,6 +18,8 @@ struct JobFileEntry {
   // A script to be read by the caller; spec.command.argv then holds its name and arguments, and
   // spec.command.script is still empty.
   std::string script_path;
+  // What it waits for of the newest job, such as "last:any"; which one that is the caller knows.
+  std::vector<std::string> after_last;
   bool snapshot = false;  // whether a snapshot of the work directory is wanted
   bool on = false;        // whether it says where to run; that is a label of the spec
   std::uint32_t line = 0;
@@ -30,8 +32,8 @@ struct JobFileEntry {
 // scalar_fields() in field.h, and command (text for a shell, or a list of words), script (a path),
 // args (a list), lines (a list of commands), labels (a list), on (names of nodes, with commas or
 // as a list), results (a list of paths, or a mapping with folder and paths), env (a mapping), after
-// (a job number or a list of them), snapshot (true or false; true with on unless it says false),
-// workers (a number, a list or a mapping of groups, which begin with what the job says of
+// (a job number, last, or a list of them), snapshot (true or false; true with on unless it says
+// false), workers (a number, a list or a mapping of groups, which begin with what the job says of
 // resources), container (an image, or a mapping with image, runtime, build and mounts).
 // `file_name` is for messages, which begin with FILE:LINE:COLUMN. Unknown and repeated fields,
 // wrong types, tags, tabs as indentation, several documents, more than 16 MiB, and aliases that

@@ -115,6 +115,9 @@ TEST(JobFile, may_list_several_jobs) {
 TEST(JobFile, after_may_be_one_number_or_a_text_list) {
   EXPECT_EQ(only("command: a\nafter: 12\n").spec.after.size(), 1u);
   EXPECT_EQ(only("command: a\nafter: '12,13:any'\n").spec.after.size(), 2u);
+  const JobFileEntry last = only("command: a\nafter: [12, 'last:any', last]\n");
+  EXPECT_EQ(last.spec.after.size(), 1u);
+  EXPECT_EQ(last.after_last, (std::vector<std::string>{"last:any", "last"}));
 }
 
 TEST(JobFile, aliases_stand_for_their_values) {
@@ -151,6 +154,7 @@ TEST(JobFile, faults_name_their_place) {
       {"command: a\nenv: {A: ~}\n", "env A is nothing"},
       {"command: a\nenv: {A=B: 1}\n", "has no '='"},
       {"command: a\nafter: x\n", "job.yaml:2:8: after 'x'"},
+      {"command: a\nafter: last:never\n", "such as 12, 12:any or 12:failure"},
       {"command: a\nafter: {a: b}\n", "after is a mapping"},
       {"command: a\nafter: [1, 1:any]\n", "job 1 is named twice"},
       {"command: a\nlabels: x\n", "labels is text; write a list"},
