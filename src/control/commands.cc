@@ -178,26 +178,24 @@ Result<void> Controller::check(JobSpec& spec) const {
   return {};
 }
 
+Result<TaskState> Controller::state_now(JobId id) {
+  if (const Job* job = ledger_.find_job(id)) return ledger_.state_of(*job);
+  const Result<JobRow> row = store_.load_job(id);
+  if (!row) return row.error();
+  return row->state;
+}
+
 Result<JobFacts> Controller::accept_facts(JobId id, const JobSpec& spec) {
   JobFacts facts = facts_of(id, spec);
   facts.after.clear();
   for (const Dependency& dependency : spec.after) {
-    if (ledger_.find_job(dependency.job) != nullptr) {
-      facts.after.push_back(dependency);
-      continue;
-    }
-    const Result<JobRow> finished = store_.load_job(dependency.job);
-    if (!finished) {
-      if (finished.error().code != ErrorCode::kNotFound) return finished.error();
+    const Result<TaskState> state = state_now(dependency.job);
+    if (!state && state.error().code == ErrorCode::kNotFound)
       return not_found(fmt::format("it should start after job {}, but there is no such job",
                                    dependency.job.value));
-    }
-    if (!is_met(dependency.when, finished->state))
-      return conflict(fmt::format(
-          "it should start after the {} of job {}, but that job has {} already; use --after {}:any "
-          "to start it all the same",
-          when_name(dependency.when), dependency.job.value, task_state_name(finished->state),
-          dependency.job.value));
+    if (!state) return state.error();
+    // What ended otherwise is kept: the job is skipped, as if it had been submitted in time.
+    if (!is_final(*state) || !is_met(dependency.when, *state)) facts.after.push_back(dependency);
   }
   return facts;
 }

@@ -75,6 +75,8 @@ class Controller : public Front, public ReportSink {
   void record(EventBody body);
   Result<Submitted> accept(std::vector<JobSpec> specs, bool dry_run);
   Result<void> check(JobSpec& spec) const;
+  // Of a job that may have been retired.
+  Result<TaskState> state_now(JobId id);
   Result<JobFacts> accept_facts(JobId id, const JobSpec& spec);
   Result<Changed> accept_cancel(const std::vector<Selection>& selections);
   std::uint64_t cancel_one(const Selection& selection);

@@ -28,8 +28,16 @@ void Ledger::apply(const Event& event, Changes& changes) {
 void Ledger::on(const JobSubmitted& body, TimePoint at, Changes& changes) {
   TUTTI_CHECK(!jobs_.contains(body.facts.id));
   Job& job = insert_job(body.facts, at);
-  relist(job);
   changes.jobs.insert(job.id);
+  // Of what has ended only that is still asked for which ended otherwise.
+  const bool too_late =
+      std::any_of(job.after.begin(), job.after.end(), [&](const Dependency& dependency) {
+        const auto other = jobs_.find(dependency.job);
+        return other == jobs_.end() || other->second.finished_at;
+      });
+  if (too_late) end_all_queued(job, TaskState::kSkipped, changes);
+  relist(job);
+  finish_if_done(job, at, changes);
 }
 
 void Ledger::on(const CancelRequested& body, TimePoint at, Changes& changes) {

@@ -158,6 +158,16 @@ TEST(ledger, dependencies_are_met_or_skip_what_waits) {
   EXPECT_TRUE(world.ledger.find_job(on_any)->after.empty());
 }
 
+TEST(ledger, a_dependency_that_has_ended_skips_at_once) {
+  World world({node("a", 1)});
+  const JobId first = world.submit(spec(cpus(1)));
+  world.run();
+  world.end({first, 0}, failed());
+  const JobId late = world.submit(after(first, Dependency::When::kSuccess));
+  EXPECT_EQ(world.state({late, 0}), TaskState::kSkipped);
+  EXPECT_TRUE(world.ledger.find_job(late)->finished_at);
+}
+
 TEST(ledger, a_job_waits_for_all_of_its_dependencies) {
   World world({node("a", 2)});
   const JobId a = world.submit(spec(cpus(1)));
