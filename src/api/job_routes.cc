@@ -134,10 +134,10 @@ Result<JobFilter> filter_of(const Target& target) {
   return filter;
 }
 
-Result<json::object> job_object(const Services& services, const JobSummary& summary) {
+Result<json::object> object_of(const Services& services, const JobSummary& summary) {
   const auto task = only_task(services.history, summary);
   if (!task) return task.error();
-  return job_to_json(summary, *task, services.events.nodes());
+  return job_object(services, summary, *task);
 }
 
 // The copy of its work directory in which a job's tasks run here, once it was made.
@@ -259,7 +259,7 @@ void list_jobs(const CallPtr& call) {
   if (more) jobs->resize(limit);
   json::array list;
   for (const JobSummary& summary : *jobs) {
-    auto object = job_object(call->services, summary);
+    auto object = object_of(call->services, summary);
     if (!object) return call->fail(object.error());
     list.push_back(std::move(*object));
   }
@@ -283,7 +283,7 @@ void get_job(const CallPtr& call) {
   if (!summary) return call->fail(summary.error());
   const auto spec = call->services.history.spec(*id);
   if (!spec) return call->fail(spec.error());
-  auto object = job_object(call->services, *summary);
+  auto object = object_of(call->services, *summary);
   if (!object) return call->fail(object.error());
   (*object)["spec"] = spec_to_json(*spec, *with_env);
   (*object)["copy"] = copy_of(call->services, *id);

@@ -22,6 +22,31 @@ std::string log_event(std::int64_t label, const LogFollower::Piece& piece) {
                                                   {"text", text_to_json(piece.bytes)}}));
 }
 
+const char* end_verb(TaskState state) {
+  switch (state) {
+    case TaskState::kSucceeded:
+      return "succeeded";
+    case TaskState::kFailed:
+      return "failed";
+    case TaskState::kCancelled:
+      return "was cancelled";
+    default:
+      return "was skipped";
+  }
+}
+
+// The first of the jobs that it waited for and that ended otherwise; empty: each was retried since.
+std::string why_skipped(History& history, const JobSummary& summary) {
+  for (const Dependency& dependency : summary.after) {
+    const auto other = history.summary(dependency.job);
+    if (!other || !is_final(other->row.state) || is_met(dependency.when, other->row.state))
+      continue;
+    return std::string("it waited for the ") + when_name(dependency.when) + " of job " +
+           std::to_string(dependency.job.value) + ", which " + end_verb(other->row.state);
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string event_text(std::string_view name, std::string_view data) {
@@ -37,6 +62,14 @@ Result<std::optional<TaskRow>> only_task(History& history, const JobSummary& sum
   auto row = task_row(history, {summary.row.id, 0});
   if (!row) return row.error();
   return std::optional<TaskRow>(std::move(*row));
+}
+
+json::object job_object(const Services& services, const JobSummary& summary,
+                        const std::optional<TaskRow>& task) {
+  json::object out = job_to_json(summary, task, services.events.nodes());
+  if (summary.row.state == TaskState::kSkipped)
+    out["message"] = text_or_null(why_skipped(services.history, summary));
+  return out;
 }
 
 ByteSource::Next LogBytes::pull(std::string& out) {
@@ -64,8 +97,7 @@ JobStream::JobStream(const Services& services, std::shared_ptr<JobWatch> watch, 
 void JobStream::put_job(std::string_view event, std::string& out) {
   // Without the row of its task the object lacks how it ended, which the history will say later.
   const auto task = only_task(services_.history, summary_);
-  out += event_text(event, json_text(job_to_json(summary_, task ? *task : std::nullopt,
-                                                 services_.events.nodes())));
+  out += event_text(event, json_text(job_object(services_, summary_, task ? *task : std::nullopt)));
 }
 
 bool JobStream::pull_log(std::string& out) {
@@ -134,8 +166,8 @@ ByteSource::Next AllStream::pull(std::string& out) {
       continue;
     }
     const auto task = only_task(services_.history, *summary);
-    out += event_text("job", json_text(job_to_json(*summary, task ? *task : std::nullopt,
-                                                   services_.events.nodes())));
+    out +=
+        event_text("job", json_text(job_object(services_, *summary, task ? *task : std::nullopt)));
   }
   return out.size() == before ? Next::kWait : Next::kMore;
 }

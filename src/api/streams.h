@@ -1,5 +1,6 @@
 #pragma once
 
+#include <boost/json/fwd.hpp>
 #include <memory>
 #include <optional>
 #include <string>
@@ -68,7 +69,10 @@ class AllStream : public ByteSource {
   bool begun_ = false;
 };
 
-// A job's object for an answer, with its task's row if it has only one that was ever touched.
+// The row of a job's task if it has only one that was ever touched.
 Result<std::optional<TaskRow>> only_task(History& history, const JobSummary& summary);
+// A job's object for an answer. One that was skipped says because of whom.
+boost::json::object job_object(const Services& services, const JobSummary& summary,
+                               const std::optional<TaskRow>& task);
 
 }  // namespace tutti

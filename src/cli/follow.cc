@@ -252,7 +252,10 @@ int exit_status_of(const JobView& job) {
 std::string ending_text(const JobView& job) {
   const std::string who = fmt::format("job {}", job.id);
   const std::string more = job.message.empty() ? "" : ": " + printable(job.message);
-  if (job.state == "skipped") return who + " was skipped: a job that it waited for ended otherwise";
+  if (job.state == "skipped") {
+    return who + " was skipped" +
+           (more.empty() ? ": a job that it waited for ended otherwise" : more);
+  }
   if (job.ending == "timeout") {
     const auto limit = Duration(static_cast<std::int64_t>(job.time_limit_s * 1e6));
     return who + " was ended: its time limit of " + format_duration(limit) + " was over";

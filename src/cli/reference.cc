@@ -120,7 +120,7 @@ constexpr std::string_view kExitCodes[][2] = {
     {"other",
      "run, wait and logs -f return the job's own code: 128+N for signal N, 124 for a time "
      "limit, 137 for memory, 130 for cancelled, 127 for a command that could not start, 125 "
-     "for a lost job"},
+     "for a lost or skipped job"},
 };
 
 constexpr std::string_view kSelectors =

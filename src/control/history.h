@@ -23,6 +23,7 @@ struct JobSummary {
   Request request;
   std::int32_t priority = 0;
   Duration time_limit;
+  std::vector<Dependency> after;
 };
 
 // Which jobs to list: newest first, page by page.

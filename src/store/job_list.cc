@@ -102,7 +102,8 @@ JobSummary summary_of(StoredJob job) {
           .tasks = job.facts.tasks,
           .request = std::move(job.facts.request),
           .priority = job.facts.priority,
-          .time_limit = job.facts.time_limit};
+          .time_limit = job.facts.time_limit,
+          .after = std::move(job.facts.after)};
 }
 
 Result<Summaries> list_jobs(Connection& connection, const JobFilter& filter) {

@@ -116,12 +116,18 @@ def test_after_last_and_lists(daemon, work):
     assert ran(work) == ["1", "2", "3"]
 
 
-def test_after_a_job_that_ended_otherwise_is_skipped(daemon):
+def test_after_a_job_that_ended_otherwise_is_skipped_and_says_why(daemon):
     one = daemon.submit("--", "false")
     daemon.wait(one)
     two = daemon.submit("--after", one, "--", "true")
-    three = daemon.submit("--after", two, "--", "true")
+    three = daemon.submit("--after", two, "--retries", "2", "--", "true")
     assert daemon.state(two) == daemon.state(three) == "skipped"
+    why = f"it waited for the success of job {one}, which failed"
+    assert daemon("explain", two).out == f"job {two} was skipped: {why}\n"
+    assert daemon("wait", two).err == f"tutti: job {two} was skipped: {why}\n"
+    shown = daemon("show", three).out
+    assert f"the success of job {two}, which was skipped" in shown
+    assert f"after      {two}" in shown and "retries    2" in shown
     assert daemon.wait(daemon.submit("--after", f"{one}:failure", "--", "true")) == 0
 
 

@@ -3,6 +3,7 @@
 #include <boost/json.hpp>
 
 #include "cli/arguments.h"
+#include "cli/follow.h"
 #include "cli/job_options.h"
 #include "cli/output/json.h"
 #include "cli/output/render.h"
@@ -18,6 +19,16 @@ constexpr std::string_view kAliases[] = {"why"};
 constexpr Example kExamples[] = {{"tutti why last", "why does it not start?"},
                                  {"tutti explain 12.7", "for one task"}};
 
+// What is skipped waits for nothing any more; the job itself knows because of whom.
+int say_skipped(Session& session, std::uint64_t id) {
+  auto answer = session.client().request("GET", fmt::format("/v1/jobs/{}", id), {});
+  if (!answer) return session.fail(answer.error());
+  JobView job = job_view(*answer);
+  job.state = "skipped";
+  session.screen().out(ending_text(job) + "\n");
+  return kExitOk;
+}
+
 int run(Session& session, const Arguments& arguments) {
   auto chosen = choose_one(session.client(), arguments.words()[0]);
   if (!chosen) return session.refuse(chosen.error());
@@ -29,8 +40,9 @@ int run(Session& session, const Arguments& arguments) {
     print_json(session.screen(), *answer);
     return kExitOk;
   }
-  session.screen().out(
-      render_explanation(explanation_view(*answer), session.screen(), session.now()));
+  const ExplanationView explanation = explanation_view(*answer);
+  if (explanation.state == "skipped") return say_skipped(session, chosen->id);
+  session.screen().out(render_explanation(explanation, session.screen(), session.now()));
   return kExitOk;
 }
 

@@ -92,7 +92,8 @@ const Verb kRunVerb{
         "Like submit, but stays: the job's stdout and stderr become its own, Ctrl-C cancels the "
         "job, "
         "and the exit status is the job's: 128 + N for signal N, 124 for a time limit, 137 for "
-        "memory, 130 for cancelled, 127 for a command that could not start, 125 for a lost job.\n"
+        "memory, 130 for cancelled, 127 for a command that could not start, 125 for a lost or "
+        "skipped job.\n"
         "\n"
         "With --json the output stays in the job's logs and the finished job is printed.",
     .usage = "[OPTIONS] [--] COMMAND [ARGUMENTS] | SCRIPT [ARGUMENTS] | FILE.yaml",

@@ -98,6 +98,20 @@ void print_tasks(Session& session, const JobView& job, const json::array& tasks)
   }
 }
 
+// What it waits for, and how often it is tried again.
+void print_rules(Session& session, const json::value& job) {
+  const auto* spec = job.as_object().if_contains("spec");
+  if (spec == nullptr || !spec->is_object()) return;
+  std::string after;
+  if (const auto* list = spec->as_object().if_contains("after")) {
+    for (const json::value& one : list->as_array())
+      after += (after.empty() ? "" : ", ") + std::string(one.as_string());
+  }
+  if (!after.empty()) session.screen().out(fmt::format("  {:<11}{}\n", "after", printable(after)));
+  if (const auto retries = integer_at(*spec, "retries"))
+    session.screen().out(fmt::format("  {:<11}{}\n", "retries", *retries));
+}
+
 // Which configuration an unfinished job got or would get, and why.
 void print_configurations(Session& session, std::uint64_t job) {
   const auto answer = session.client().request("GET", fmt::format("/v1/jobs/{}/explain", job), {});
@@ -131,6 +145,7 @@ int run(Session& session, const Arguments& arguments) {
     return kExitOk;
   }
   session.screen().out(render_job(view, session.screen(), session.now()));
+  print_rules(session, *job);
   print_tasks(session, view, *tasks);
   if (!view.configurations.empty()) print_configurations(session, chosen->id);
   return kExitOk;
