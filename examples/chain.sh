@@ -7,7 +7,10 @@ prepare=$(tutti submit -q --name prepare -- sleep 1)
 small=$(tutti submit -q --name train-small --after "$prepare" -- sleep 1)
 large=$(tutti submit -q --name train-large --after "$prepare" -- sleep 2)
 report=$(tutti submit -q --name report --after "$small,$large" -- echo "both models are trained")
-tutti submit -q --name trouble --after "$report:failure" -- echo "the report failed" >/dev/null
+# What is skipped has not failed, so each job that may fail has a note of its own.
+for job in "$prepare" "$small" "$large" "$report"; do
+  tutti submit -q --name trouble --after "$job:failure" -- echo "job $job failed" >/dev/null
+done
 
 tutti wait "$report"
 tutti ls
