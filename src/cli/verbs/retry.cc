@@ -95,7 +95,8 @@ const Verb kRetryVerb{
     .description =
         "Queues the finished tasks of a job again that did not succeed: failed, "
         "cancelled and skipped ones, or with --failed only the failed ones. Their "
-        "earlier logs stay, under their attempt number.",
+        "earlier logs stay, under their attempt number. A job that was skipped runs although "
+        "what it waited for has ended otherwise; retry that first, and it waits for it again.",
     .usage = "[OPTIONS] JOBS",
     .word_choices = "<job>",
     .tail = Tail::kWords,
