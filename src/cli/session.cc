@@ -13,6 +13,9 @@
 namespace tutti {
 namespace {
 
+// Verbs about the daemon itself ask nothing that takes long, and are what one calls when it hangs.
+constexpr int kShortPatienceMs = 20'000;
+
 // Stands in for the daemon when not even its place is known.
 class NoClient : public Client {
  public:
@@ -40,7 +43,7 @@ std::unique_ptr<Client> connect_home(bool may_start) {
       return start_daemon(place, own_program(), remembered_arguments(place.home));
     };
   }
-  return make_http_client(*endpoint, start);
+  return make_http_client(*endpoint, start, may_start ? kLongPatienceMs : kShortPatienceMs);
 }
 
 }  // namespace

@@ -4,14 +4,17 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <boost/beast/core/string_type.hpp>
 #include <boost/beast/http/basic_parser.hpp>
 #include <boost/beast/http/error.hpp>
 #include <boost/json.hpp>
 #include <cerrno>
+#include <chrono>
 #include <optional>
 
+#include "base/process_stat.h"
 #include "client/event_reader.h"
 #include "client/http_client.h"
 #include "wire/text_json.h"
@@ -24,9 +27,11 @@ namespace json = boost::json;
 using boost::beast::error_code;
 using boost::beast::string_view;
 
+using SteadyClock = std::chrono::steady_clock;
+
 constexpr std::string_view kApi = "1";
-// Long enough for a million lines to reach a slow disk.
-constexpr int kAnswerMs = 300'000;
+// After so long a silence is looked whether the daemon's process runs at all.
+constexpr int kSilenceMs = 5'000;
 
 // Takes an answer apart. The body of a good answer goes to a sink as it comes; that of a refusal is
 // kept, for its message.
@@ -90,39 +95,61 @@ Result<void> send_all(int fd, std::string_view bytes, const std::string& name) {
   return {};
 }
 
+// The process that listens at the other end of a local connection; 0: not known.
+pid_t peer_of(int fd) {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  return ::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 ? peer.pid : 0;
+}
+
+// Whether that process was stopped (SIGSTOP, Ctrl-Z). A slow one is waited for; this one may never
+// answer.
+bool is_stopped(pid_t pid) {
+  const auto stat = pid > 0 ? process_stat(pid) : std::nullopt;
+  return stat && stat->state == 'T';
+}
+
 // Waiting for bytes, interruptible by a listener.
 class Waiter {
  public:
-  explicit Waiter(StreamListener* listener) : listener_(listener) {}
+  Waiter(StreamListener* listener, int patience_ms)
+      : listener_(listener), patience_ms_(patience_ms) {}
 
-  enum class Woken { kReadable, kStopped, kTimeout };
+  enum class Woken { kReadable, kEnough, kSilence };
 
   Woken wait(int fd) const {
-    if (listener_ == nullptr) return poll_once(fd, -1, kAnswerMs);
+    const auto since = SteadyClock::now();
     while (true) {
-      const Woken woken = poll_once(fd, listener_->wake_fd(), listener_->wake_after_ms());
-      if (woken == Woken::kReadable) return woken;
-      if (listener_->on_wake() == StreamListener::Next::kStop) return Woken::kStopped;
+      const int most = listener_ != nullptr ? listener_->wake_after_ms() : patience_ms_;
+      const int wake_fd = listener_ != nullptr ? listener_->wake_fd() : -1;
+      if (readable(fd, wake_fd, most < 0 ? kSilenceMs : std::min(most, kSilenceMs)))
+        return Woken::kReadable;
+      const auto silence = SteadyClock::now() - since;
+      if (silence >= std::chrono::milliseconds(kSilenceMs) && is_stopped(peer_of(fd)))
+        return Woken::kSilence;
+      if (listener_ != nullptr && listener_->on_wake() == StreamListener::Next::kStop)
+        return Woken::kEnough;
+      if (listener_ == nullptr && silence >= std::chrono::milliseconds(patience_ms_))
+        return Woken::kSilence;
     }
   }
 
  private:
   // A wake comes before bytes: an interrupt must work however much a job prints.
-  static Woken poll_once(int fd, int wake_fd, int timeout_ms) {
+  static bool readable(int fd, int wake_fd, int timeout_ms) {
     std::array<pollfd, 2> entries{{{fd, POLLIN, 0}, {wake_fd, POLLIN, 0}}};
     const int ready = ::poll(entries.data(), wake_fd >= 0 ? 2 : 1, timeout_ms);
-    if (ready > 0 && (entries[1].revents & POLLIN) != 0) return Woken::kStopped;
-    if (ready > 0 && entries[0].revents != 0) return Woken::kReadable;
-    return Woken::kTimeout;
+    return ready > 0 && (entries[1].revents & POLLIN) == 0 && entries[0].revents != 0;
   }
 
   StreamListener* listener_;
+  int patience_ms_;
 };
 
 class HttpClient : public Client {
  public:
-  HttpClient(Endpoint endpoint, StartDaemon start)
-      : endpoint_(std::move(endpoint)), start_(std::move(start)) {}
+  HttpClient(Endpoint endpoint, StartDaemon start, int patience_ms)
+      : endpoint_(std::move(endpoint)), start_(std::move(start)), patience_ms_(patience_ms) {}
 
   Result<json::value> request(std::string_view method, std::string_view target,
                               std::string_view body) override {
@@ -213,16 +240,11 @@ class HttpClient : public Client {
   Result<void> receive(const UniqueFd& fd, AnswerParser& parser, StreamListener* listener) const {
     std::string pending;
     std::array<char, 64 * 1024> chunk;
-    const Waiter waiter(listener);
+    const Waiter waiter(listener, patience_ms_);
     while (!parser.is_done()) {
       const auto woken = waiter.wait(fd.get());
-      if (woken == Waiter::Woken::kStopped) return {};
-      if (woken == Waiter::Woken::kTimeout) {
-        return Error{ErrorCode::kTimeout,
-                     fmt::format("no answer from the daemon at {} in {} s; see "
-                                 "its log or restart it",
-                                 name(), kAnswerMs / 1000)};
-      }
+      if (woken == Waiter::Woken::kEnough) return {};
+      if (woken == Waiter::Woken::kSilence) return no_answer(peer_of(fd.get()));
       const ssize_t got = ::recv(fd.get(), chunk.data(), chunk.size(), 0);
       if (got < 0 && errno == EINTR) continue;
       if (got <= 0) return at_end(parser);
@@ -230,6 +252,20 @@ class HttpClient : public Client {
       if (auto parsed = parse(parser, pending); !parsed) return parsed;
     }
     return {};
+  }
+
+  Error no_answer(pid_t pid) const {
+    const std::string who =
+        fmt::format("the daemon at {}{}", name(), pid > 0 ? fmt::format(" (pid {})", pid) : "");
+    if (is_stopped(pid)) {
+      return {
+          ErrorCode::kTimeout,
+          fmt::format("{} does not answer: its process is stopped; 'kill -CONT {}' lets it go on",
+                      who, pid)};
+    }
+    return {ErrorCode::kTimeout, fmt::format("{} does not answer (waited for {} s); see its log or "
+                                             "restart it",
+                                             who, patience_ms_ / 1000)};
   }
 
   Result<void> at_end(AnswerParser& parser) const {
@@ -287,13 +323,14 @@ class HttpClient : public Client {
 
   Endpoint endpoint_;
   StartDaemon start_;
+  int patience_ms_;
   UniqueFd idle_;
 };
 
 }  // namespace
 
-std::unique_ptr<Client> make_http_client(Endpoint endpoint, StartDaemon start) {
-  return std::make_unique<HttpClient>(std::move(endpoint), std::move(start));
+std::unique_ptr<Client> make_http_client(Endpoint endpoint, StartDaemon start, int patience_ms) {
+  return std::make_unique<HttpClient>(std::move(endpoint), std::move(start), patience_ms);
 }
 
 std::string query_escape(std::string_view text) {

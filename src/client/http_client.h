@@ -11,9 +11,14 @@ namespace tutti {
 // Called when nobody listens at the endpoint: may start a daemon. Success means "connect again".
 using StartDaemon = std::function<Result<void>()>;
 
+// Long enough for a million lines to reach a slow disk.
+inline constexpr int kLongPatienceMs = 300'000;
+
 // A client that speaks HTTP/1.1 with the daemon at `endpoint`. It connects at its first request and
-// keeps the connection. A daemon that reports another API number is refused with kUnsupported.
-std::unique_ptr<Client> make_http_client(Endpoint endpoint, StartDaemon start);
+// keeps the connection. A daemon that reports another API number is refused with kUnsupported; one
+// that says nothing for `patience_ms`, or whose process is stopped, with kTimeout.
+std::unique_ptr<Client> make_http_client(Endpoint endpoint, StartDaemon start,
+                                         int patience_ms = kLongPatienceMs);
 
 // `text` as part of a query, with everything but letters, digits and -._~, escaped.
 std::string query_escape(std::string_view text);

@@ -287,7 +287,24 @@ def test_very_long_home_works(make_tutti, work):
     tutti.ok("daemon", "stop")
 
 
-def test_daemon_that_is_stopped_by_the_kernel_does_not_hang_clients_for_ever(daemon):
+def test_daemon_whose_process_is_stopped_is_named_by_every_verb(daemon):
+    daemon.ok("submit", "--", "sh", "-c", UNTIL_GO)
+    pid = daemon.pid()
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        verbs = [("ls",), ("doctor",), ("daemon", "stop"), ("submit", "--", "true"), ("wait", "1")]
+        children = [daemon.spawn(*verb) for verb in verbs]
+        for verb, child in zip(verbs, children):
+            out, err = child.communicate(timeout=60 * SLOW)
+            assert child.returncode == 1, verb
+            assert b"(pid %d) does not answer: its process is stopped" % pid in out + err, verb
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    assert daemon.pid() == pid
+    (daemon.work / "go").touch()
+
+
+def test_daemon_that_goes_on_in_time_answers(daemon):
     pid = daemon.pid()
     os.kill(pid, signal.SIGSTOP)
     child = daemon.spawn("run", "--", "echo", "x")

@@ -57,7 +57,7 @@ int run(Session& session, const Arguments& arguments) {
     options.job = id;
     options.deadline = deadline;
     auto followed = follow(session, options);
-    if (!followed && followed.error().code == ErrorCode::kTimeout) {
+    if (!followed && deadline && session.now() >= deadline) {
       session.fail(followed.error());
       return kExitTimeout;
     }
