@@ -33,11 +33,12 @@ void print_failures(Session& session, const JobView& job) {
 
 }  // namespace
 
-int follow_batch(Session& session, std::uint64_t id, bool quiet) {
+int follow_batch(Session& session, std::uint64_t id, bool quiet, bool cancel_on_interrupt) {
   Screen& screen = session.screen();
   ProgressBar bar(screen);
   FollowOptions options;
   options.job = id;
+  options.cancel_on_interrupt = cancel_on_interrupt;
   if (!quiet && !session.json()) options.copies = &bar;
   options.on_job = [&](const JobView& job) {
     if (!quiet && !session.json()) bar.show(job, session.now());
@@ -65,7 +66,7 @@ int follow_batch(Session& session, std::uint64_t id, bool quiet) {
           fmt::format("Run only the failed ones again with 'tutti retry --failed {}'.\n", id));
     }
   }
-  return job.state == "succeeded" ? kExitOk : kExitFailure;
+  return exit_status_of(job);
 }
 
 }  // namespace tutti

@@ -384,6 +384,11 @@ std::uint64_t ranks_in(const json::value& job) {
   return ranks;
 }
 
+bool has_many_tasks(const json::value& job) {
+  const auto spec = spec_from_json(job);
+  return spec && spec->tasks.count > 1 && spec->tasks.shape != TaskSet::Shape::kGang;
+}
+
 std::string digest_file() {
   const auto home = home_folder();
   return home ? *home + "/digests" : "";

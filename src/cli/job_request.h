@@ -36,6 +36,9 @@ Result<void> add_snapshots(Session& session, JobRequests& requests);
 // How many ranks a job as POST /v1/jobs takes it has, if it is a gang; otherwise zero.
 std::uint64_t ranks_in(const boost::json::value& job);
 
+// Whether such a job has several tasks that start one by one, so that no output is the job's own.
+bool has_many_tasks(const boost::json::value& job);
+
 // Where the digests of files in snapshots are remembered; empty: nowhere.
 std::string digest_file();
 

@@ -100,7 +100,8 @@ int run(Session& session, const Arguments& arguments) {
   if (!submission) return session.fail(submission.error());
   const std::uint64_t id = submission->ids.front();
   if (arguments.has("detach")) return print_detached(session, arguments, id, batch->lines.size());
-  return follow_batch(session, id, arguments.has("quiet"));
+  const int status = follow_batch(session, id, arguments.has("quiet"));
+  return status == kExitOk ? kExitOk : kExitFailure;
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "cli/arguments.h"
 #include "cli/follow.h"
+#include "cli/follow_batch.h"
 #include "cli/image_builds.h"
 #include "cli/job_options.h"
 #include "cli/job_request.h"
@@ -48,6 +49,27 @@ int finish(Session& session, const Arguments& arguments, const JobView& job) {
   return exit_status_of(job);
 }
 
+int follow_run(Session& session, const Arguments& arguments, std::uint64_t id,
+               const boost::json::value& request) {
+  FollowOptions options;
+  options.job = id;
+  options.ranks = ranks_in(request);
+  options.logs = !session.json();
+  options.say_why_waiting = !arguments.has("quiet");
+  options.cancel_on_interrupt = true;
+  ProgressBar bar(session.screen());
+  if (!arguments.has("quiet") && !session.json()) options.copies = &bar;
+  auto followed = follow(session, options);
+  if (!followed) return session.fail(followed.error());
+  if (session.json()) {
+    auto job = session.client().request("GET", fmt::format("/v1/jobs/{}", options.job), {});
+    if (!job) return session.fail(job.error());
+    print_json(session.screen(), *job);
+    return exit_status_of(followed->job);
+  }
+  return finish(session, arguments, followed->job);
+}
+
 int run(Session& session, const Arguments& arguments) {
   auto requests = jobs_of(session, arguments);
   if (!requests) return session.refuse(requests.error());
@@ -60,26 +82,11 @@ int run(Session& session, const Arguments& arguments) {
   if (auto built = submit_builds(session, *requests); !built) return session.fail(built.error());
   auto submission = submit_jobs(session, requests->jobs);
   if (!submission) return session.fail(submission.error());
-  FollowOptions options;
-  options.job = submission->ids.front();
-  options.ranks = ranks_in(requests->jobs[0]);
-  options.logs = !session.json();
-  options.say_why_waiting = !arguments.has("quiet");
-  options.cancel_on_interrupt = true;
-  ProgressBar bar(session.screen());
-  if (!arguments.has("quiet") && !session.json()) options.copies = &bar;
-  if (arguments.has("verbose")) {
-    session.screen().err(fmt::format("tutti: job {}\n", options.job));
-  }
-  auto followed = follow(session, options);
-  if (!followed) return session.fail(followed.error());
-  if (session.json()) {
-    auto job = session.client().request("GET", fmt::format("/v1/jobs/{}", options.job), {});
-    if (!job) return session.fail(job.error());
-    print_json(session.screen(), *job);
-    return exit_status_of(followed->job);
-  }
-  return finish(session, arguments, followed->job);
+  const std::uint64_t id = submission->ids.front();
+  if (arguments.has("verbose")) session.screen().err(fmt::format("tutti: job {}\n", id));
+  if (has_many_tasks(requests->jobs[0]))
+    return follow_batch(session, id, arguments.has("quiet"), true);
+  return follow_run(session, arguments, id, requests->jobs[0]);
 }
 
 }  // namespace
@@ -95,6 +102,9 @@ const Verb kRunVerb{
         "memory, 130 for cancelled, 127 for a command that could not start, 125 for a lost or "
         "skipped job.\n"
         "\n"
+        "Of a job of many tasks, such as an array, it shows the progress, the tasks that failed "
+        "and "
+        "a summary; 'tutti logs' has their output. "
         "With --json the output stays in the job's logs and the finished job is printed.",
     .usage = "[OPTIONS] [--] COMMAND [ARGUMENTS] | SCRIPT [ARGUMENTS] | FILE.yaml",
     .word_choices = "<command>",

@@ -4,6 +4,7 @@
 
 #include "cli/arguments.h"
 #include "cli/follow.h"
+#include "cli/follow_batch.h"
 #include "cli/image_builds.h"
 #include "cli/job_options.h"
 #include "cli/job_request.h"
@@ -23,7 +24,7 @@ constexpr Option kOwnOptions[] = {
      'f',
      Kind::kFlag,
      {},
-     "show its output until it ends; Ctrl-C stops the watching",
+     "show its output, or of many tasks the progress, until it ends; Ctrl-C stops the watching",
      {}},
     {"dry-run", 0, Kind::kFlag, {}, "say whether and when it would start, and submit nothing", {}},
     {"no-container",
@@ -109,7 +110,10 @@ int run(Session& session, const Arguments& arguments) {
   if (!arguments.has("follow")) return kExitOk;
   int status = kExitOk;
   for (std::size_t i = 0; i < submission->ids.size(); ++i) {
-    const int one = follow_submitted(session, submission->ids[i], requests->jobs[i]);
+    const std::uint64_t id = submission->ids[i];
+    const bool many = has_many_tasks(requests->jobs[i]) && !session.json();
+    const int one = many ? follow_batch(session, id, arguments.has("quiet"))
+                         : follow_submitted(session, id, requests->jobs[i]);
     if (status == kExitOk) status = one;
   }
   return status;

@@ -137,6 +137,21 @@ TEST_F(VerbTest, run_copies_both_streams_and_returns_the_jobs_code) {
   EXPECT_EQ(screen.err_text, "\xff");
 }
 
+TEST_F(VerbTest, run_of_many_tasks_tells_which_failed_and_returns_the_jobs_code) {
+  daemon->answers["POST /v1/jobs"] = R"({"id":12,"ids":[12]})";
+  stream("/v1/jobs/12/stream", {},
+         R"({"id":12,"state":"failed","tasks":3,"counts":{"succeeded":2,"failed":1},)"
+         R"("exit_code":3})");
+  daemon->answers["GET /v1/jobs/12/tasks?state=failed&limit=20"] =
+      R"({"tasks":[{"task":2,"state":"failed","ending":"exited","exit_code":3,"command":"x"}]})";
+  EXPECT_EQ(call({"run", "--array", "1-3", "--", "x"}), 3);
+  EXPECT_EQ(screen.out_text, "Job 12: 3 tasks: 2 succeeded, 1 failed\n");
+  EXPECT_THAT(screen.err_text, HasSubstr("2 failed (exit 3)"));
+  screen.out_text.clear();
+  EXPECT_EQ(call({"submit", "-q", "-f", "--array", "1-3", "--", "x"}), 3);
+  EXPECT_EQ(screen.out_text, "12\n");
+}
+
 TEST_F(VerbTest, run_says_why_a_job_was_ended) {
   daemon->answers["POST /v1/jobs"] = R"({"id":12,"ids":[12]})";
   stream("/v1/jobs/12/stream?logs=1", {},
