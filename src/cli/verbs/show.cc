@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/json.hpp>
 
 #include "cli/arguments.h"
@@ -20,9 +21,12 @@ namespace json = boost::json;
 
 constexpr std::uint32_t kTasksShown = 20;
 constexpr std::uint32_t kRanksShown = 64;
+// Programs want them all; a million would not fit into the memory of a small machine.
+constexpr std::uint32_t kTasksInJson = 10'000;
+constexpr std::size_t kPage = 1000;
 
 constexpr Option kOptions[] = {
-    {"limit", 'n', Kind::kValue, "N", "show at most N tasks (default 20, at most 1000)", {}},
+    {"limit", 'n', Kind::kValue, "N", "show at most N tasks (default 20, with --json 10000)", {}},
     {"env", 0, Kind::kFlag, {}, "with --json: the environment too", {}},
     kJsonOption,
     kHelpOption,
@@ -36,26 +40,36 @@ json::array tasks_in(json::value& answer) {
   return tasks != nullptr && tasks->is_array() ? std::move(tasks->as_array()) : json::array();
 }
 
-// The tasks of a job, those first that a user looks for.
-Result<json::array> fetch_tasks(Client& client, std::uint64_t job, std::size_t most) {
-  json::array tasks;
-  for (const std::string_view states :
-       {"failed", "running,starting", "queued", "cancelled,skipped,succeeded"}) {
-    if (tasks.size() >= most) break;
-    auto answer = client.request(
-        "GET", fmt::format("/v1/jobs/{}/tasks?state={}&limit={}", job, states, most - tasks.size()),
-        {});
+// Adds tasks, page after page, until there are `most` of them. `filter` is empty or ends with "&".
+Result<void> add_tasks(Client& client, std::uint64_t job, std::string_view filter, std::size_t most,
+                       json::array& tasks) {
+  std::string from;
+  while (tasks.size() < most) {
+    auto answer = client.request("GET",
+                                 fmt::format("/v1/jobs/{}/tasks?{}limit={}{}", job, filter,
+                                             std::min(most - tasks.size(), kPage), from),
+                                 {});
     if (!answer) return answer.error();
+    const auto next = integer_at(*answer, "next_from");
     for (json::value& task : tasks_in(*answer)) tasks.push_back(std::move(task));
+    if (!next) break;
+    from = fmt::format("&from={}", *next);
   }
-  return tasks;
+  return {};
 }
 
-// The ranks of a gang, in their order.
-Result<json::array> fetch_ranks(Client& client, std::uint64_t job, std::size_t most) {
-  auto answer = client.request("GET", fmt::format("/v1/jobs/{}/tasks?limit={}", job, most), {});
-  if (!answer) return answer.error();
-  return tasks_in(*answer);
+// The ranks of a gang in their order; of other jobs those tasks first that a user looks for.
+Result<json::array> fetch_tasks(Client& client, const JobView& job, std::size_t most) {
+  json::array tasks;
+  if (job.shape == "gang") {
+    if (auto added = add_tasks(client, job.id, "", most, tasks); !added) return added.error();
+    return tasks;
+  }
+  for (const std::string_view filter : {"state=failed&", "state=running,starting&", "state=queued&",
+                                        "state=cancelled,skipped,succeeded&"}) {
+    if (auto added = add_tasks(client, job.id, filter, most, tasks); !added) return added.error();
+  }
+  return tasks;
 }
 
 int show_task(Session& session, const ChosenJob& chosen) {
@@ -122,9 +136,9 @@ void print_configurations(Session& session, std::uint64_t job) {
 int run(Session& session, const Arguments& arguments) {
   auto chosen = choose_one(session.client(), arguments.words()[0]);
   if (!chosen) return session.refuse(chosen.error());
-  std::uint32_t most = kTasksShown;
+  std::size_t most = session.json() ? kTasksInJson : kTasksShown;
   if (arguments.has("limit")) {
-    auto limit = parse_count("limit", arguments.value("limit"), 1, 1000);
+    auto limit = parse_count("limit", arguments.value("limit"), 1, UINT32_MAX);
     if (!limit) return session.usage_error(limit.error());
     most = *limit;
   }
@@ -133,13 +147,12 @@ int run(Session& session, const Arguments& arguments) {
       "GET", fmt::format("/v1/jobs/{}{}", chosen->id, arguments.has("env") ? "?env=1" : ""), {});
   if (!job) return session.fail(job.error());
   const JobView view = job_view(*job);
-  const bool gang = view.shape == "gang";
-  if (gang && !arguments.has("limit")) most = kRanksShown;
-  auto tasks = gang ? fetch_ranks(session.client(), chosen->id, most)
-                    : fetch_tasks(session.client(), chosen->id, most);
+  if (view.shape == "gang" && !session.json() && !arguments.has("limit")) most = kRanksShown;
+  auto tasks = fetch_tasks(session.client(), view, most);
   if (!tasks) return session.fail(tasks.error());
   if (session.json()) {
     // "tasks" is the number of them, in every answer about a job.
+    job->as_object()["more"] = view.tasks > tasks->size();
     job->as_object()["task_list"] = std::move(*tasks);
     print_json(session.screen(), *job);
     return kExitOk;

@@ -215,6 +215,24 @@ TEST_F(VerbTest, ls_refuses_an_unknown_state) {
   EXPECT_THAT(screen.err_text, HasSubstr("did you mean 'running'?"));
 }
 
+TEST_F(VerbTest, show_json_has_the_tasks_of_all_pages) {
+  daemon->answers["GET /v1/jobs/3"] = R"({"id":3,"tasks":4})";
+  const std::string tasks = "GET /v1/jobs/3/tasks?state=";
+  daemon->answers[tasks + "failed&limit=1000"] = R"({"tasks":[{"task":2}],"next_from":4})";
+  daemon->answers[tasks + "failed&limit=1000&from=4"] = R"({"tasks":[{"task":4}]})";
+  daemon->answers[tasks + "running,starting&limit=1000"] = R"({"tasks":[]})";
+  daemon->answers[tasks + "queued&limit=1000"] = R"({"tasks":[{"task":3}]})";
+  daemon->answers[tasks + "cancelled,skipped,succeeded&limit=1000"] = R"({"tasks":[{"task":1}]})";
+  EXPECT_EQ(call({"show", "--json", "3"}), 0);
+  const json::value job = json::parse(screen.out_text);
+  EXPECT_EQ(job.at("task_list").as_array().size(), 4u);
+  EXPECT_EQ(job.at("more"), false);
+  screen.out_text.clear();
+  daemon->answers[tasks + "failed&limit=1"] = R"({"tasks":[{"task":2}],"next_from":4})";
+  EXPECT_EQ(call({"show", "--json", "-n", "1", "3"}), 0);
+  EXPECT_EQ(json::parse(screen.out_text).at("more"), true);
+}
+
 TEST_F(VerbTest, logs_copies_raw_bytes) {
   daemon->answers["GET /v1/jobs/3"] = R"({"id":3,"tasks":1})";
   daemon->downloads["/v1/jobs/3/logs?stream=stdout&tail=5"] = "\x01\n";
