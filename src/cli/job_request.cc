@@ -24,6 +24,7 @@
 #include "core/spec/job_file.h"
 #include "core/spec/script.h"
 #include "core/spec/text.h"
+#include "core/spec/validate.h"
 #include "wire/job_json.h"
 #include "wire/text_json.h"
 
@@ -161,7 +162,8 @@ Result<void> resolve_last(Session& session, json::object& job) {
 Result<void> check(const json::object& job) {
   auto spec = spec_from_json(job);
   if (!spec) return spec.error();
-  return {};
+  fill_defaults(*spec);
+  return validate(*spec);
 }
 
 bool on_path(const std::string& program) {
@@ -409,8 +411,8 @@ Result<JobRequests> batch_of(Session& session, const Arguments& arguments,
                              const std::vector<std::uint32_t>& line_numbers) {
   json::object job;
   if (auto applied = apply_job_options(arguments, job); !applied) return applied.error();
-  // One line is enough to check the options; the daemon checks all of them.
-  job["lines"] = json::array{text_to_json(lines.front())};
+  // Two lines are enough to check the options; the daemon checks all of them.
+  job["lines"] = to_array({lines.begin(), lines.begin() + (lines.size() > 1 ? 2 : 1)});
   if (auto done = complete(job, arguments, arguments.list("env")); !done) return done.error();
   if (auto done = check_places(job, arguments.has("no-copy")); !done) return done.error();
   if (auto resolved = resolve_last(session, job); !resolved) return resolved.error();

@@ -77,6 +77,12 @@ TEST_F(VerbTest, a_bad_value_is_a_usage_error_before_the_daemon_is_asked) {
   EXPECT_EQ(call({"submit", "--retries", "-1", "--", "true"}), 2);
   EXPECT_EQ(call({"submit", "--after", "x", "--", "true"}), 2);
   EXPECT_EQ(call({"submit", "--env", "=1", "--", "true"}), 2);
+  EXPECT_EQ(call({"submit", "--name", "a\nb", "--", "true"}), 2);
+  EXPECT_EQ(call({"submit", "--name", "\xff", "--", "true"}), 2);
+  EXPECT_EQ(call({"submit", "-o", "%z", "--", "true"}), 2);
+  EXPECT_EQ(call({"submit", "--array", "1-3", "-o", "x.txt", "--", "true"}), 2);
+  EXPECT_EQ(call({"run", "--", ""}), 2);
+  EXPECT_EQ(call({"batch", "-o", "x.txt", file("b", "true\nfalse\n")}), 2);
   EXPECT_TRUE(asked.requests.empty());
 }
 
