@@ -25,7 +25,9 @@ tutti::Result<std::vector<tutti::RunFigures>> simulate(const tutti::SimulationRe
 }  // namespace
 
 int main(int argc, char** argv) {
-  return tutti::cli_main(
-      argc, argv,
-      {.daemon_run = daemon_run, .keeper_run = tutti::run_keeper, .simulate = simulate});
+  return tutti::cli_main(argc, argv,
+                         {.daemon_run = daemon_run,
+                          .keeper_run = tutti::run_keeper,
+                          .check_database = tutti::check_home_database,
+                          .simulate = simulate});
 }

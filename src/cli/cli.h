@@ -28,6 +28,8 @@ struct Entries {
   int (*daemon_run)(const DaemonArguments& arguments) = nullptr;
   // Everything after `tutti keeper`: what that means is between the daemon and its keeper.
   int (*keeper_run)(int argc, char** argv) = nullptr;
+  // Whether a daemon could open the database of a home.
+  Result<void> (*check_database)(const std::string& home) = nullptr;
   Result<std::vector<RunFigures>> (*simulate)(const SimulationRequest& request,
                                               const SimulationSinks& sinks) = nullptr;
 };

@@ -205,24 +205,27 @@ std::vector<Finding> check_socket(const std::string& home) {
   return {{Level::kOk, "socket", fmt::format("{} (mode {:o})", socket, status.st_mode & 0777u)}};
 }
 
-std::vector<Finding> check_daemon(const std::string& home, const Result<StatusView>& status,
-                                  TimePoint now) {
-  if (!status) {
-    const std::string tail = last_lines(daemon_log_path(home), 1);
-    if (status.error().code != ErrorCode::kUnavailable) {
-      return {{Level::kFail, "daemon", status.error().message}};
-    }
-    // A daemon that gave up says why on the last line of its log.
-    const bool from_daemon = tail.starts_with("tutti daemon: ");
-    const bool gave_up = (from_daemon && tail.find(": listens on ") == std::string::npos) ||
-                         tail.find("cannot") != std::string::npos;
-    if (gave_up) {
-      return {{Level::kFail, "daemon",
-               fmt::format("not running; its log {} ends: {}", daemon_log_path(home), tail)}};
-    }
-    return {{Level::kWarn, "daemon", "not running; it starts with the first job"},
-            {Level::kOk, "limits", "not known: the daemon is not running"}};
+std::vector<Finding> check_no_daemon(const std::string& home, const Result<void>& database) {
+  if (!database) {
+    return {{Level::kFail, "daemon", "not running"},
+            {Level::kFail, "database", database.error().message}};
   }
+  const std::string tail = last_lines(daemon_log_path(home), 1);
+  // A daemon that gave up says why on the last line of its log. What it says of the database may
+  // be mended since.
+  const bool from_daemon = tail.starts_with("tutti daemon: ");
+  const bool gave_up = (from_daemon && tail.find(": listens on ") == std::string::npos) ||
+                       tail.find("cannot") != std::string::npos;
+  if (gave_up && tail.find("database " + home) == std::string::npos) {
+    return {{Level::kFail, "daemon",
+             fmt::format("not running; its log {} ends: {}", daemon_log_path(home), tail)}};
+  }
+  return {{Level::kWarn, "daemon", "not running; it starts with the first job"},
+          {Level::kOk, "limits", "not known: the daemon is not running"}};
+}
+
+std::vector<Finding> check_daemon(const Result<StatusView>& status, TimePoint now) {
+  if (!status) return {{Level::kFail, "daemon", status.error().message}};
   std::vector<Finding> findings;
   findings.push_back(
       {Level::kOk, "daemon",

@@ -27,8 +27,10 @@ std::vector<Finding> check_home(const std::string& home);
 // The socket and its mode.
 std::vector<Finding> check_socket(const std::string& home);
 // The daemon as it describes itself, or why it does not answer.
-std::vector<Finding> check_daemon(const std::string& home, const Result<StatusView>& status,
-                                  TimePoint now);
+std::vector<Finding> check_daemon(const Result<StatusView>& status, TimePoint now);
+// Why no daemon runs, or that nothing keeps one from starting. `database`: whether it could be
+// opened.
+std::vector<Finding> check_no_daemon(const std::string& home, const Result<void>& database);
 // The container runtimes of this machine: which, what version, and what does not work.
 std::vector<Finding> check_containers();
 // The GPUs as the running daemon sees them.

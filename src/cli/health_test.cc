@@ -48,12 +48,25 @@ TEST_F(HealthTest, a_missing_socket_is_fine_and_a_file_in_its_place_is_not) {
 }
 
 TEST_F(HealthTest, a_missing_daemon_is_a_warning_unless_its_log_says_why) {
-  const Error gone{ErrorCode::kUnavailable, "nobody listens"};
-  EXPECT_EQ(check_daemon(home_, gone, kNow)[0].level, Level::kWarn);
-  std::ofstream(daemon_log_path(home_)) << "cannot open the database: it is corrupt\n";
-  const auto findings = check_daemon(home_, gone, kNow);
+  EXPECT_EQ(check_no_daemon(home_, {})[0].level, Level::kWarn);
+  std::ofstream(daemon_log_path(home_)) << "tutti daemon: cannot listen: the port is taken\n";
+  const auto findings = check_no_daemon(home_, {});
   EXPECT_EQ(findings[0].level, Level::kFail);
-  EXPECT_NE(findings[0].detail.find("corrupt"), std::string::npos);
+  EXPECT_NE(findings[0].detail.find("port is taken"), std::string::npos);
+}
+
+TEST_F(HealthTest, a_database_is_judged_by_itself_not_by_what_the_log_said_of_it) {
+  std::ofstream(daemon_log_path(home_)) << "tutti daemon: database " + home_ + "/x is damaged\n";
+  EXPECT_EQ(check_no_daemon(home_, {})[0].level, Level::kWarn);
+  const auto findings = check_no_daemon(home_, Error{ErrorCode::kCorrupt, "it is damaged"});
+  EXPECT_EQ(findings[1].level, Level::kFail);
+  EXPECT_EQ(findings[1].detail, "it is damaged");
+}
+
+TEST_F(HealthTest, a_daemon_that_does_not_answer_fails) {
+  const Error silent{ErrorCode::kTimeout, "pid 7 does not answer"};
+  EXPECT_EQ(check_daemon(silent, kNow)[0].level, Level::kFail);
+  EXPECT_EQ(check_daemon(silent, kNow)[0].detail, "pid 7 does not answer");
 }
 
 TEST_F(HealthTest, a_daemon_in_trouble_or_without_real_limits_is_told) {
@@ -62,7 +75,7 @@ TEST_F(HealthTest, a_daemon_in_trouble_or_without_real_limits_is_told) {
   status.started_at = kNow - seconds(60);
   status.enforcement = "process group";
   status.trouble = "the disk is full";
-  const auto findings = check_daemon(home_, status, kNow);
+  const auto findings = check_daemon(status, kNow);
   ASSERT_EQ(findings.size(), 3u);
   EXPECT_EQ(findings[1].level, Level::kFail);
   EXPECT_EQ(findings[1].detail, "the disk is full");

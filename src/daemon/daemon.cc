@@ -30,6 +30,7 @@
 #include "exec/local/local_executor.h"
 #include "exec/local/snapshot.h"
 #include "exec/ssh/ssh_executor.h"
+#include "store/schema.h"
 #include "store/sqlite_history.h"
 #include "store/sqlite_store.h"
 #include "telemetry/gpu_watcher.h"
@@ -206,6 +207,10 @@ class Daemon {
 };
 
 }  // namespace
+
+Result<void> check_home_database(const std::string& home) {
+  return check_database(home + "/tutti.db");
+}
 
 int run_daemon(const DaemonOptions& options) {
   umask(077);

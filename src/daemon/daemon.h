@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "base/result.h"
 #include "base/units.h"
 #include "core/model/node.h"
 
@@ -23,6 +24,9 @@ struct DaemonOptions {
 // The daemon in the foreground: composes store, executor, controller and API, and returns the exit
 // status when it was told to stop. Running attempts go on without it.
 int run_daemon(const DaemonOptions& options);
+
+// Whether a daemon could open the home's database; see check_database().
+Result<void> check_home_database(const std::string& home);
 
 // `tutti keeper …`: see exec/keeper.
 int run_keeper(int argc, char** argv);

@@ -171,6 +171,18 @@ Result<std::unique_ptr<Connection>> open_writer(const std::string& path) {
   return connection;
 }
 
+Result<void> check_database(const std::string& path) {
+  std::error_code failure;
+  if (!std::filesystem::exists(path, failure)) return {};
+  auto connection = Connection::open(path, Connection::Mode::kReadOnly);
+  if (!connection) return connection.error();
+  const auto header = read_header(**connection);
+  Result<void> checked = header ? Result<void>() : header.error();
+  if (header && !header->empty) checked = check_cheaply(**connection);
+  if (!checked) return with_details(**connection, checked.error());
+  return {};
+}
+
 Result<std::unique_ptr<Connection>> open_reader(const std::string& path) {
   auto connection = Connection::open(path, Connection::Mode::kReadOnly);
   if (!connection) return connection;

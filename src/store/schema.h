@@ -30,6 +30,10 @@ Result<void> migrate(Connection& connection, std::span<const Migration> steps, i
 // it.
 Result<std::unique_ptr<Connection>> open_writer(const std::string& path);
 
+// Whether open_writer() would take the database, as far as can be told without changing it. Where
+// there is none yet, it would make one.
+Result<void> check_database(const std::string& path);
+
 // Opens an existing database of kFormatVersion for reading.
 Result<std::unique_ptr<Connection>> open_reader(const std::string& path);
 

@@ -70,7 +70,9 @@ class StoreFaults : public testing::Test {
 
 TEST_F(StoreFaults, a_newer_database_is_refused_and_left_untouched) {
   fill();
+  ASSERT_TRUE(check_database(path()));
   run_sql(path(), "PRAGMA user_version = 7");
+  EXPECT_EQ(check_database(path()).error().code, ErrorCode::kUnsupported);
   const std::string before = content_of(path());
   const Error error = open_error();
   EXPECT_EQ(error.code, ErrorCode::kUnsupported);

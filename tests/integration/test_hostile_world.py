@@ -200,6 +200,9 @@ def test_damaged_database_is_refused_named_and_left_alone(daemon):
     path.write_bytes(damaged)
     for suffix in ("-wal", "-shm"):
         Path(f"{path}{suffix}").unlink(missing_ok=True)
+    doctor = daemon("doctor")
+    assert doctor.code == 1 and str(path) in doctor.out, doctor
+    assert path.read_bytes() == damaged
     done = daemon("ls")
     assert done.code == 1
     assert str(path) in done.err, done
@@ -239,6 +242,7 @@ def test_newer_database_is_refused_and_not_changed(daemon):
     with sqlite3.connect(path) as connection:
         connection.execute(f"PRAGMA user_version = {version}")
     connection.close()
+    assert daemon("doctor").code == 0
     assert "succeeded" in daemon.ok("ls").out
 
 

@@ -39,7 +39,12 @@ std::vector<Finding> examine(Session& session) {
   auto answer = session.running_client().request("GET", "/v1/status", {});
   const Result<StatusView> status =
       answer ? Result<StatusView>(status_view(*answer)) : Result<StatusView>(answer.error());
-  add(check_daemon(*home, status, session.now()));
+  if (!status && status.error().code == ErrorCode::kUnavailable) {
+    const auto check = session.entries().check_database;
+    add(check_no_daemon(*home, check != nullptr ? check(*home) : Result<void>()));
+  } else {
+    add(check_daemon(status, session.now()));
+  }
   // Without a daemon nobody has looked for any; the line above says so.
   if (status) {
     auto gpus = session.running_client().request("GET", "/v1/gpus", {});
