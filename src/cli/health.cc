@@ -292,10 +292,11 @@ std::vector<Finding> check_clock(const std::string& home, TimePoint now) {
   return {{Level::kOk, "clock", "plausible"}};
 }
 
-std::vector<Finding> check_system() {
+std::vector<Finding> check_system(std::int64_t daemon) {
   std::vector<Finding> findings;
   rlimit limit{};
-  ::getrlimit(RLIMIT_NOFILE, &limit);
+  if (daemon <= 0 || ::prlimit(static_cast<pid_t>(daemon), RLIMIT_NOFILE, nullptr, &limit) != 0)
+    ::getrlimit(RLIMIT_NOFILE, &limit);
   if (limit.rlim_cur < kEnoughDescriptors) {
     findings.push_back({Level::kWarn, "descriptors",
                         fmt::format("only {} files may be open at once; raise it with 'ulimit -n "

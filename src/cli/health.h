@@ -37,7 +37,8 @@ std::vector<Finding> check_containers();
 Finding check_gpus(const Result<GpusView>& gpus);
 // The clock: a plausible year, and nothing in the home from the future.
 std::vector<Finding> check_clock(const std::string& home, TimePoint now);
-// Descriptors, a shell, and whether processes outlive the login.
-std::vector<Finding> check_system();
+// Descriptors of the daemon with this pid (0: none runs here), a shell, and whether processes
+// outlive the login.
+std::vector<Finding> check_system(std::int64_t daemon);
 
 }  // namespace tutti

@@ -157,6 +157,8 @@ def test_more_clients_than_descriptors_are_served_one_after_the_other(tutti):
             connection.close()
     wait_until(lambda: tutti("run", "--", "true", timeout=20).code == 0)
     assert tutti.pid() == pid
+    # Of the daemon, not of the shell that asks.
+    assert "descriptors: only 256 files" in tutti("doctor").out
 
 
 def test_home_under_a_file_is_a_clear_error(make_tutti, work):

@@ -10,6 +10,7 @@
 #include "cli/output/text.h"
 #include "cli/session.h"
 #include "cli/verbs/verbs.h"
+#include "client/endpoint.h"
 
 namespace tutti {
 namespace {
@@ -52,7 +53,9 @@ std::vector<Finding> examine(Session& session) {
   }
   add(check_containers());
   add(check_clock(*home, session.now()));
-  add(check_system());
+  const auto endpoint = find_endpoint(*home);
+  const bool here = status && endpoint && endpoint->local();
+  add(check_system(here ? status->pid : 0));
   return findings;
 }
 
