@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <system_error>
@@ -111,6 +112,7 @@ Finding lingering() {
 }
 
 constexpr Duration kLongestAnswer = seconds(20);
+constexpr int kKilled = 128 + SIGKILL;
 
 std::string last_line(std::string text) {
   while (!text.empty() && text.back() == '\n') text.pop_back();
@@ -143,7 +145,13 @@ std::optional<Finding> check_runtime(const std::string& runtime) {
   const std::string name = last_line(version->text);
   const auto works = ask_tool({runtime, "info"}, kLongestAnswer);
   if (!works || works->status != 0) {
-    const std::string why = works ? last_line(works->text) : works.error().message;
+    std::string why = works ? last_line(works->text) : works.error().message;
+    if (why.empty()) {
+      why = works->status == kKilled
+                ? fmt::format("'{} info' takes longer than {}", runtime,
+                              format_duration(kLongestAnswer))
+                : fmt::format("'{} info' ended with {}", runtime, works->status);
+    }
     return Finding{Level::kWarn, "containers",
                    fmt::format("{}, but it does not work here: {}", name, why)};
   }

@@ -6,6 +6,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -80,6 +81,17 @@ TEST_F(HealthTest, a_daemon_in_trouble_or_without_real_limits_is_told) {
   EXPECT_EQ(findings[1].level, Level::kFail);
   EXPECT_EQ(findings[1].detail, "the disk is full");
   EXPECT_EQ(findings[2].level, Level::kWarn);
+}
+
+TEST_F(HealthTest, a_container_runtime_that_fails_without_a_word_is_told_with_its_status) {
+  std::ofstream(home_ + "/podman") << "#!/bin/sh\ntest $1 = --version && echo podman 9 || exit 3\n";
+  std::filesystem::permissions(home_ + "/podman", std::filesystem::perms::owner_all);
+  const std::string path = ::getenv("PATH");
+  ::setenv("PATH", (home_ + ":" + path).c_str(), 1);
+  const auto findings = check_containers();
+  ::setenv("PATH", path.c_str(), 1);
+  EXPECT_EQ(findings[0].level, Level::kWarn);
+  EXPECT_EQ(findings[0].detail, "podman 9, but it does not work here: 'podman info' ended with 3");
 }
 
 TEST_F(HealthTest, gpus_are_counted_by_type_and_source) {
