@@ -163,10 +163,12 @@ std::string option_names(const Option& option) {
 
 std::string overview_text(const Screen& screen) {
   std::string out =
-      "tutti queues and runs commands on this machine.\n\n"
+      "tutti queues and runs commands on this and other machines.\n\n"
       "Usage: tutti VERB [OPTIONS] ...\n\n";
+  std::size_t column = 0;
+  for (const Verb* verb : all_verbs()) column = std::max(column, verb->name.size() + 2);
   for (const Verb* verb : all_verbs()) {
-    out += "  " + screen.styled(Style::kBold, fmt::format("{:<13}", verb->name));
+    out += "  " + screen.styled(Style::kBold, fmt::format("{:<{}}", verb->name, column));
     out += std::string(verb->summary);
     if (!verb->aliases.empty()) out += fmt::format(" (also: {})", alias_text(*verb));
     out += "\n";
@@ -212,7 +214,7 @@ std::string manual_page() {
   std::string out = ".TH TUTTI 1 2026-01-01 \"tutti " TUTTI_VERSION
                     "\" \"User Commands\"\n"
                     ".SH NAME\n"
-                    "tutti \\- queue and run commands on this machine\n"
+                    "tutti \\- queue and run commands on this and other machines\n"
                     ".SH SYNOPSIS\n"
                     ".B tutti\n"
                     "\\fIVERB\\fR [\\fIOPTIONS\\fR] ...\n"
