@@ -89,7 +89,12 @@ int run(Session& session, const Arguments& arguments) {
   if (!batch) return session.refuse(batch.error());
   if (batch->lines.empty()) {
     // Nothing asked, nothing failed: scripts that generate the file rely on it.
-    if (!arguments.has("quiet")) session.screen().err("tutti batch: there is no command in it\n");
+    if (session.json()) {
+      print_json(session.screen(),
+                 json::object{{"id", nullptr}, {"ids", json::array()}, {"tasks", 0}});
+    } else if (!arguments.has("quiet")) {
+      session.screen().err("tutti batch: there is no command in it\n");
+    }
     return kExitOk;
   }
   auto requests = batch_of(session, arguments, batch->lines, batch->line_numbers);

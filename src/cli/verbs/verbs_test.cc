@@ -193,6 +193,10 @@ TEST_F(VerbTest, an_empty_batch_asks_nothing) {
   EXPECT_EQ(call({"batch", file("b", "# nothing\n")}), 0);
   EXPECT_TRUE(asked.requests.empty());
   EXPECT_EQ(call({"batch", folder + "/nowhere"}), 1);
+  screen.err_text.clear();
+  EXPECT_EQ(call({"batch", "--json", file("b", "")}), 0);
+  EXPECT_EQ(screen.out_text, "{\"api\":1,\"id\":null,\"ids\":[],\"tasks\":0}\n");
+  EXPECT_EQ(screen.err_text, "");
 }
 
 TEST_F(VerbTest, ls_shows_the_unfinished_and_the_newest_finished) {
