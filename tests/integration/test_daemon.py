@@ -78,6 +78,24 @@ def test_restart_without_a_daemon_starts_one(tutti):
     assert tutti.pid() > 0
 
 
+def test_start_with_settings_that_the_running_daemon_has_not_is_refused(daemon):
+    done = daemon("daemon", "start", "--slots", "1")
+    assert done.code == 1
+    assert "other settings" in done.err and "daemon restart" in done.err
+    assert "already" in daemon.ok("daemon", "start", "--slots", "2").out
+    assert daemon.status()["slots"] == 2
+
+
+def test_restart_keeps_the_settings_that_are_not_given(tutti):
+    tutti.start("--mem", "1G", slots=2)
+    memory = tutti.api.get("/v1/nodes")["nodes"][0]["memory_mib"]
+    tutti.ok("daemon", "restart", "--slots", "1")
+    assert tutti.status()["slots"] == 1
+    assert tutti.api.get("/v1/nodes")["nodes"][0]["memory_mib"] == memory == 1024
+    tutti.ok("daemon", "restart")
+    assert tutti.status()["slots"] == 1
+
+
 def test_numbers_go_on_after_a_restart(daemon):
     first = daemon.submit("--", "true")
     daemon.wait(first)

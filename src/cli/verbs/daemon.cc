@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <poll.h>
 
+#include <algorithm>
 #include <boost/json.hpp>
 #include <cstdlib>
 #include <filesystem>
@@ -9,6 +10,7 @@
 
 #include "base/home.h"
 #include "base/nearest.h"
+#include "base/process_stat.h"
 #include "cli/arguments.h"
 #include "cli/job_options.h"
 #include "cli/output/json.h"
@@ -104,6 +106,32 @@ std::vector<std::string> passed_on(const Arguments& arguments) {
   return words;
 }
 
+// The settings of the last start, but for those that are given now.
+std::vector<std::string> merged(const std::vector<std::string>& remembered,
+                                std::vector<std::string> given) {
+  const std::size_t count = given.size();
+  for (std::size_t i = 0; i + 1 < remembered.size(); i += 2) {
+    const auto end = given.begin() + static_cast<std::ptrdiff_t>(count);
+    if (std::find(given.begin(), end, remembered[i]) != end) continue;
+    given.insert(given.end(), {remembered[i], remembered[i + 1]});
+  }
+  return given;
+}
+
+// Whether the process was started with these settings, among others.
+bool runs_with(std::int64_t pid, const std::vector<std::string>& settings) {
+  const std::string line = '\0' + read_proc(pid, "cmdline", std::size_t{1} << 16);
+  for (std::size_t i = 0; i + 1 < settings.size(); i += 2) {
+    bool found = false;
+    for (const char between : {'\0', '='}) {
+      const std::string words = '\0' + settings[i] + between + settings[i + 1] + '\0';
+      found = found || line.find(words) != std::string::npos;
+    }
+    if (!found) return false;
+  }
+  return true;
+}
+
 Result<StatusView> status_of(Session& session) {
   auto answer = session.running_client().request("GET", "/v1/status", {});
   if (!answer) return answer.error();
@@ -125,6 +153,12 @@ int start(Session& session, const std::vector<std::string>& extra, const std::st
   if (!endpoint->local())
     return session.usage_error("TUTTI_HOST names a daemon elsewhere; unset it");
   if (auto status = status_of(session)) {
+    if (!runs_with(status->pid, extra)) {
+      return session.fail(conflict(
+          fmt::format("the daemon runs already (pid {}), with other settings; change them with "
+                      "'tutti daemon restart', running jobs go on",
+                      status->pid)));
+    }
     return say(session, fmt::format("The daemon runs already (pid {}).", status->pid),
                {{"running", true}, {"started", false}, {"pid", status->pid}});
   }
@@ -216,8 +250,7 @@ int print_status(Session& session, const std::string& home) {
 int restart(Session& session, const Arguments& arguments, const std::string& home) {
   auto stopped = stop_daemon(session);
   if (!stopped) return session.fail(stopped.error());
-  const std::vector<std::string> extra = passed_on(arguments);
-  return start(session, extra.empty() ? remembered_arguments(home) : extra, home);
+  return start(session, merged(remembered_arguments(home), passed_on(arguments)), home);
 }
 
 int run(Session& session, const Arguments& arguments) {
@@ -251,8 +284,9 @@ const Verb kDaemonVerb{
         "The daemon starts by itself with the first job (unless TUTTI_NO_AUTOSTART is set), so "
         "that "
         "these are needed only for other settings or after an upgrade. Stopping it ends no job: "
-        "running ones go on, queued ones wait for the next start. 'run' stays in the foreground, "
-        "for service managers.",
+        "running ones go on, queued ones wait for the next start. 'restart' keeps the settings of "
+        "the last start, but for those that are given. 'run' stays in the foreground, for service "
+        "managers.",
     .usage = "[OPTIONS] start | stop | status | restart | run",
     .word_choices = "start stop status restart run",
     .tail = Tail::kWords,
