@@ -303,6 +303,8 @@ TEST(impossible, it_names_what_is_too_large) {
   World world({node("a", 4, 1000), with_gpus(node("b", 2), 1)});
   EXPECT_EQ(impossible(world.ledger, cpus(4)), "");
   EXPECT_THAT(impossible(world.ledger, cpus(5)), HasSubstr("5 CPUs (the largest node has 4)"));
+  World none({node("a", 0)});
+  EXPECT_THAT(impossible(none.ledger, cpus(1)), HasSubstr("1 CPU (the largest node has 0)"));
   EXPECT_THAT(impossible(world.ledger, gpus(2)), HasSubstr("2 GPUs (the largest node has 1)"));
   EXPECT_THAT(impossible(world.ledger, cpus(1, 100'000)), HasSubstr("100000 MiB"));
   Request both = gpus(1);

@@ -86,8 +86,9 @@ std::string lacking_everywhere(const std::vector<Node>& nodes, const Request& re
     memory = std::max(memory, node.memory);
   }
   if (request.cpus > cpus)
-    return fmt::format("{:g} CPUs (the largest node has {:g})",
+    return fmt::format("{:g} CPU{} (the largest node has {:g})",
                        static_cast<double>(request.cpus.value) / 1000.0,
+                       request.cpus.value == 1000 ? "" : "s",
                        static_cast<double>(cpus.value) / 1000.0);
   if (request.memory > memory)
     return fmt::format("{} MiB of memory (the largest node has {})", request.memory.value,
