@@ -7,6 +7,7 @@
 #include "core/spec/machine.h"
 #include "core/spec/quantity.h"
 #include "core/spec/text.h"
+#include "core/spec/validate.h"
 #include "wire/text_json.h"
 
 namespace tutti {
@@ -39,7 +40,7 @@ Result<void> apply_numbers(const Arguments& arguments, json::object& job) {
     job["priority"] = *priority;
   }
   if (arguments.has("retries")) {
-    auto retries = parse_count("retries", arguments.value("retries"), 0, kMost);
+    auto retries = parse_count("retries", arguments.value("retries"), 0, kMaxRetries);
     if (!retries) return retries.error();
     job["retries"] = *retries;
   }

@@ -54,7 +54,7 @@ Result<Submission> submit_jobs(Session& session, const json::array& jobs) {
   return submission;
 }
 
-int print_dry_run(Session& session, const json::array& jobs) {
+int print_dry_run(Session& session, const json::array& jobs, bool quiet) {
   auto answer = session.client().request("POST", "/v1/jobs?dry_run=1", body_of(jobs));
   if (!answer) return session.fail(answer.error());
   if (session.json()) {
@@ -62,7 +62,7 @@ int print_dry_run(Session& session, const json::array& jobs) {
     return kExitOk;
   }
   const auto* list = answer->as_object().if_contains("explanations");
-  if (list == nullptr || !list->is_array()) return kExitOk;
+  if (quiet || list == nullptr || !list->is_array()) return kExitOk;
   session.screen().out("Nothing was submitted.\n");
   print_ranks(session, jobs);
   if (const auto* plans = answer->as_object().if_contains("plans"); plans && plans->is_array()) {

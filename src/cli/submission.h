@@ -18,7 +18,8 @@ struct Submission {
 // Sends jobs. With one job the object itself is the body, with several {"jobs": [...]}.
 Result<Submission> submit_jobs(Session& session, const boost::json::array& jobs);
 
-// Asks what would become of the jobs, and prints it; the result is the exit status.
-int print_dry_run(Session& session, const boost::json::array& jobs);
+// Asks what would become of the jobs, and prints it; the result is the exit status, which is all
+// that is told with `quiet`.
+int print_dry_run(Session& session, const boost::json::array& jobs, bool quiet);
 
 }  // namespace tutti

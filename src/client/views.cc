@@ -174,7 +174,11 @@ ExplanationView explanation_view(const json::value& value) {
   explanation.job = count_at(value, "job");
   explanation.task = number_at(value, "task");
   explanation.state = text_at(value, "state");
-  explanation.reasons = texts_at(value, "reasons");
+  // "Nothing blocks it" is a reason of the API, which always names one, but not of waiting.
+  const auto* reasons = array_at(value, "reasons");
+  const bool starts =
+      reasons != nullptr && reasons->size() == 1 && text_at(reasons->front(), "code") == "starting";
+  if (!starts) explanation.reasons = texts_at(value, "reasons");
   explanation.remedies = texts_at(value, "remedies");
   if (const auto* start = field_at(value, "expected_start")) {
     explanation.p50 = time_at(*start, "p50");

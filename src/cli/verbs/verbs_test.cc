@@ -68,6 +68,17 @@ TEST_F(VerbTest, one_word_with_blanks_is_a_line_for_the_shell) {
   EXPECT_EQ(body().at("command"), "cd /tmp && ls");
 }
 
+TEST_F(VerbTest, a_dry_run_says_that_a_job_would_start_and_nothing_when_quiet) {
+  daemon->answers["POST /v1/jobs?dry_run=1"] =
+      R"({"dry_run":true,"explanations":[{"job":0,"state":"queued",)"
+      R"("reasons":[{"code":"starting","text":"nothing blocks it: it starts now"}]}]})";
+  EXPECT_EQ(call({"submit", "--dry-run", "--", "true"}), 0);
+  EXPECT_EQ(screen.out_text, "Nothing was submitted.\nThe job would start at once.\n");
+  screen.out_text.clear();
+  EXPECT_EQ(call({"submit", "--dry-run", "-q", "--", "true"}), 0);
+  EXPECT_EQ(screen.out_text, "");
+}
+
 TEST_F(VerbTest, a_bad_value_is_a_usage_error_before_the_daemon_is_asked) {
   EXPECT_EQ(call({"submit", "--cpus", "banana", "--", "true"}), 2);
   EXPECT_EQ(call({"submit", "--mem", "-3", "--", "true"}), 2);
@@ -75,6 +86,7 @@ TEST_F(VerbTest, a_bad_value_is_a_usage_error_before_the_daemon_is_asked) {
   EXPECT_EQ(call({"submit", "--array", "9-1", "--", "true"}), 2);
   EXPECT_EQ(call({"submit", "--priority", "x", "--", "true"}), 2);
   EXPECT_EQ(call({"submit", "--retries", "-1", "--", "true"}), 2);
+  EXPECT_THAT(screen.err_text, HasSubstr("from 0 to 1000"));
   EXPECT_EQ(call({"submit", "--after", "x", "--", "true"}), 2);
   EXPECT_EQ(call({"submit", "--env", "=1", "--", "true"}), 2);
   EXPECT_EQ(call({"submit", "--name", "a\nb", "--", "true"}), 2);
