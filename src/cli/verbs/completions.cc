@@ -1,11 +1,10 @@
 #include "cli/completions.h"
 
-#include "base/nearest.h"
 #include "cli/arguments.h"
 #include "cli/job_options.h"
 #include "cli/session.h"
+#include "cli/unknown_word.h"
 #include "cli/verbs/verbs.h"
-#include "core/spec/text.h"
 
 namespace tutti {
 namespace {
@@ -26,7 +25,7 @@ int run(Session& session, const Arguments& arguments) {
   } else if (shell == "fish") {
     session.screen().out(fish_completions());
   } else {
-    return session.usage_error("unknown shell " + shown(shell) + did_you_mean(shell, kShells));
+    return session.usage_error(unknown_word("shell", shell, kShells));
   }
   return kExitOk;
 }

@@ -9,13 +9,13 @@
 #include <string>
 
 #include "base/home.h"
-#include "base/nearest.h"
 #include "base/process_stat.h"
 #include "cli/arguments.h"
 #include "cli/job_options.h"
 #include "cli/output/json.h"
 #include "cli/output/text.h"
 #include "cli/session.h"
+#include "cli/unknown_word.h"
 #include "cli/verbs/verbs.h"
 #include "client/autostart.h"
 #include "client/endpoint.h"
@@ -271,7 +271,7 @@ int run(Session& session, const Arguments& arguments) {
   if (action == "stop") return stop(session);
   if (action == "status") return print_status(session, *home);
   if (action == "restart") return restart(session, arguments, *home);
-  return session.usage_error("unknown action " + shown(action) + did_you_mean(action, kActions));
+  return session.usage_error(unknown_word("action", action, kActions));
 }
 
 }  // namespace

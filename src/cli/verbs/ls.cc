@@ -4,7 +4,6 @@
 #include <boost/json.hpp>
 #include <optional>
 
-#include "base/nearest.h"
 #include "cli/arguments.h"
 #include "cli/interrupt.h"
 #include "cli/job_options.h"
@@ -13,6 +12,7 @@
 #include "cli/output/text.h"
 #include "cli/select.h"
 #include "cli/session.h"
+#include "cli/unknown_word.h"
 #include "cli/verbs/verbs.h"
 #include "client/http_client.h"
 #include "core/spec/quantity.h"
@@ -89,7 +89,7 @@ Result<std::string> checked_states(const std::string& text) {
   std::string out;
   for (const std::string_view state : split_commas(text)) {
     if (std::find(std::begin(kStates), std::end(kStates), state) == std::end(kStates)) {
-      return invalid_input("unknown state " + shown(state) + did_you_mean(state, kStates));
+      return unknown_word("state", state, kStates);
     }
     out += (out.empty() ? "" : ",") + std::string(state);
   }

@@ -4,13 +4,13 @@
 
 #include <boost/json.hpp>
 
-#include "base/nearest.h"
 #include "cli/arguments.h"
 #include "cli/job_options.h"
 #include "cli/machines/pool.h"
 #include "cli/output/json.h"
 #include "cli/output/text.h"
 #include "cli/session.h"
+#include "cli/unknown_word.h"
 #include "cli/verbs/add_nodes.h"
 #include "cli/verbs/verbs.h"
 #include "client/http_client.h"
@@ -155,7 +155,7 @@ int run(Session& session, const Arguments& arguments) {
   if (action == "ls" && words.size() > 1) return session.usage_error("ls takes no further words");
   if (action == "ls") return list(session);
   if (std::find(std::begin(kActions), std::end(kActions), action) == std::end(kActions)) {
-    return session.usage_error("unknown action " + shown(action) + did_you_mean(action, kActions));
+    return session.usage_error(unknown_word("action", action, kActions));
   }
   return run_with_names(session, arguments, action);
 }

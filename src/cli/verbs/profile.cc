@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <fstream>
 
-#include "base/nearest.h"
 #include "cli/arguments.h"
 #include "cli/job_options.h"
 #include "cli/job_request.h"
@@ -16,6 +15,7 @@
 #include "cli/output/text.h"
 #include "cli/session.h"
 #include "cli/speeds.h"
+#include "cli/unknown_word.h"
 #include "cli/verbs/profile_run.h"
 #include "cli/verbs/verbs.h"
 #include "client/gpu_views.h"
@@ -272,7 +272,7 @@ int run(Session& session, const Arguments& arguments) {
   const bool is_known =
       std::find(std::begin(kActions), std::end(kActions), action) != std::end(kActions);
   if (!is_known) {
-    return session.usage_error("unknown action " + shown(action) + did_you_mean(action, kActions));
+    return session.usage_error(unknown_word("action", action, kActions));
   }
   if (action == "run") return profile_run(session, arguments, rest);
   const bool needs_word = action != "ls" && action != "export" && action != "check";

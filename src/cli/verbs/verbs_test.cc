@@ -235,6 +235,8 @@ TEST_F(VerbTest, ls_watch_draws_again_at_a_change_and_needs_a_terminal) {
 TEST_F(VerbTest, ls_refuses_an_unknown_state) {
   EXPECT_EQ(call({"ls", "--state", "runing"}), 2);
   EXPECT_THAT(screen.err_text, HasSubstr("did you mean 'running'?"));
+  EXPECT_EQ(call({"ls", "--state", "bogus"}), 2);
+  EXPECT_THAT(screen.err_text, HasSubstr("unknown state 'bogus'; there are: queued, starting"));
 }
 
 TEST_F(VerbTest, show_json_has_the_tasks_of_all_pages) {
@@ -378,6 +380,7 @@ TEST_F(VerbTest, daemon_run_gets_its_settings) {
 TEST_F(VerbTest, completions_know_three_shells) {
   EXPECT_EQ(call({"completions", "bash"}), 0);
   EXPECT_EQ(call({"completions", "tcsh"}), 2);
+  EXPECT_THAT(screen.err_text, HasSubstr("unknown shell 'tcsh'; there are: bash, zsh, fish"));
 }
 
 }  // namespace
