@@ -106,6 +106,16 @@ Result<Page> fetch_default(Client& client, const std::string& filters) {
   return page;
 }
 
+// Jobs by their numbers: one that is not there is an error, as for other verbs, but of several
+// those are shown that are.
+Result<Page> fetch_named(Client& client, const Query& query, const Chosen& chosen) {
+  auto page = fetch(client, query);
+  if (!page || !page->values.empty()) return page;
+  auto any = client.request("GET", fmt::format("/v1/jobs/{}", chosen.jobs[0].id), {});
+  if (!any) return any.error();
+  return page;
+}
+
 Result<Page> fetch_asked(Client& client, const Arguments& arguments) {
   std::string filters;
   for (const char* name : {"user", "name"}) {
@@ -124,9 +134,13 @@ Result<Page> fetch_asked(Client& client, const Arguments& arguments) {
     auto chosen = choose(client, arguments.words()[0]);
     if (!chosen) return chosen.error();
     std::string ids;
-    for (const ChosenJob& job : chosen->jobs)
+    for (const ChosenJob& job : chosen->jobs) {
+      if (!job.labels.empty())
+        return invalid_input(fmt::format("ls lists whole jobs; see 'tutti show {}.{}' for a task",
+                                         job.id, job.labels[0]));
       ids += (ids.empty() ? "" : ",") + std::to_string(job.id);
-    if (!chosen->all) filters += "&ids=" + ids;
+    }
+    if (!chosen->all) return fetch_named(client, {*states, filters + "&ids=" + ids, most}, *chosen);
   }
   const bool narrowed = arguments.has("all") || !states->empty() || !arguments.words().empty();
   if (!narrowed && most == 0) return fetch_default(client, filters);

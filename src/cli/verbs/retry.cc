@@ -25,6 +25,7 @@ constexpr Option kOptions[] = {
 };
 constexpr OptionGroup kGroups[] = {{"Options", kOptions}};
 constexpr Example kExamples[] = {{"tutti retry --failed last", "the failed lines of a batch"},
+                                 {"tutti retry --failed all", "whatever failed"},
                                  {"tutti retry 12.7", "one task"}};
 
 Result<std::vector<std::int64_t>> failed_labels(Client& client, std::uint64_t job) {
@@ -60,7 +61,14 @@ Result<std::uint64_t> retry_job(Client& client, ChosenJob job, bool only_failed)
 int run(Session& session, const Arguments& arguments) {
   auto chosen = choose(session.client(), arguments.words()[0]);
   if (!chosen) return session.refuse(chosen.error());
-  if (chosen->all) return session.usage_error("name the jobs to retry; 'all' is too many");
+  if (chosen->all) {
+    if (!arguments.has("failed"))
+      return session.usage_error("'all' needs --failed; name the jobs otherwise");
+    auto ids = job_ids(session.client(), "failed");
+    if (!ids) return session.fail(ids.error());
+    if (ids->empty()) return session.fail(conflict("no job has failed"));
+    for (const std::uint64_t id : *ids) chosen->jobs.push_back({id, {}});
+  }
   json::array done;
   std::uint64_t total = 0;
   for (ChosenJob& job : chosen->jobs) {
@@ -95,8 +103,9 @@ const Verb kRetryVerb{
     .description =
         "Queues the finished tasks of a job again that did not succeed: failed, "
         "cancelled and skipped ones, or with --failed only the failed ones. Their "
-        "earlier logs stay, under their attempt number. A job that was skipped runs although "
-        "what it waited for has ended otherwise; retry that first, and it waits for it again.",
+        "earlier logs stay, under their attempt number. 'all' means, with --failed, all jobs that "
+        "failed. A job that was skipped runs although what it waited for has ended otherwise; retry "
+        "that first, and it waits for it again.",
     .usage = "[OPTIONS] JOBS",
     .word_choices = "<job>",
     .tail = Tail::kWords,

@@ -223,6 +223,17 @@ TEST_F(VerbTest, ls_shows_the_unfinished_and_the_newest_finished) {
   EXPECT_THAT(screen.out_text, HasSubstr("2 jobs: 1 running, 0 queued\n"));
 }
 
+TEST_F(VerbTest, ls_of_a_job_that_is_not_there_fails_and_of_a_task_is_a_usage_error) {
+  daemon->answers["GET /v1/jobs?limit=1000&ids=99"] = R"({"jobs":[],"next_before":null})";
+  EXPECT_EQ(call({"ls", "99"}), 1);
+  daemon->answers["GET /v1/jobs?limit=1000&state=failed&ids=99"] = R"({"jobs":[]})";
+  daemon->answers["GET /v1/jobs/99"] = R"({"id":99})";
+  EXPECT_EQ(call({"ls", "--state", "failed", "99"}), 0);
+  EXPECT_EQ(screen.out_text, "No jobs.\n");
+  EXPECT_EQ(call({"ls", "99.1"}), 2);
+  EXPECT_THAT(screen.err_text, HasSubstr("tutti show 99.1"));
+}
+
 TEST_F(VerbTest, ls_watch_draws_again_at_a_change_and_needs_a_terminal) {
   daemon->answers["GET /v1/jobs?limit=1"] = R"({"jobs":[{"id":9,"state":"running","tasks":1}]})";
   EXPECT_EQ(call({"ls", "-w"}), 2);
@@ -335,6 +346,17 @@ TEST_F(VerbTest, retry_failed_names_only_the_failed_tasks) {
   EXPECT_EQ(call({"retry", "--failed", "last"}), 0);
   EXPECT_EQ(asked.last_body, R"({"tasks":[2,9]})");
   EXPECT_EQ(screen.out_text, "Queued 2 tasks of job 7 again.\n");
+}
+
+TEST_F(VerbTest, retry_failed_all_means_the_failed_jobs) {
+  daemon->answers["GET /v1/jobs?state=failed&limit=1000"] = R"({"jobs":[{"id":9},{"id":7}]})";
+  for (const std::string job : {"9", "7"}) {
+    daemon->answers["GET /v1/jobs/" + job + "/tasks?state=failed&limit=1000"] =
+        R"({"tasks":[{"task":0}]})";
+    daemon->answers["POST /v1/jobs/" + job + "/retry"] = R"({"tasks":1})";
+  }
+  EXPECT_EQ(call({"retry", "--failed", "all"}), 0);
+  EXPECT_EQ(screen.out_text, "Queued 1 task of job 9 again.\nQueued 1 task of job 7 again.\n");
 }
 
 TEST_F(VerbTest, nodes_are_listed_and_drained) {

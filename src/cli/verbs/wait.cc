@@ -79,7 +79,8 @@ const Verb kWaitVerb{
     .aliases = kNoAliases,
     .summary = "wait until jobs have ended and return their exit code",
     .description =
-        "Returns when all the jobs named have ended, with the job's own exit code; "
+        "Returns when all the jobs named, not single tasks of them, have ended, with the job's own "
+        "exit code; "
         "of several, the first that is not 0. 'all' means all that are unfinished "
         "now.",
     .usage = "[OPTIONS] JOBS",
