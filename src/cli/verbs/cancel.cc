@@ -18,6 +18,7 @@ namespace json = boost::json;
 
 constexpr Option kOptions[] = {
     {"yes", 'y', Kind::kFlag, {}, "do not ask, also when several jobs are meant", {}},
+    {"quiet", 'q', Kind::kFlag, {}, "say nothing when it worked", {}},
     kJsonOption,
     kHelpOption,
 };
@@ -66,6 +67,7 @@ int run(Session& session, const Arguments& arguments) {
     print_json(session.screen(), *answer);
     return kExitOk;
   }
+  if (arguments.has("quiet")) return kExitOk;
   const auto tasks = static_cast<std::uint64_t>(integer_at(*answer, "tasks").value_or(0));
   const auto* jobs = answer->as_object().if_contains("jobs");
   const std::size_t count = jobs != nullptr && jobs->is_array() ? jobs->as_array().size() : 0;

@@ -20,6 +20,7 @@ namespace json = boost::json;
 constexpr Option kOptions[] = {
     {"failed", 0, Kind::kFlag, {}, "only failed tasks, not cancelled or skipped ones", {}},
     {"follow", 'f', Kind::kFlag, {}, "show the progress until the job ends", {}},
+    {"quiet", 'q', Kind::kFlag, {}, "say nothing when it worked", {}},
     kJsonOption,
     kHelpOption,
 };
@@ -75,7 +76,7 @@ int run(Session& session, const Arguments& arguments) {
     const std::uint64_t id = job.id;
     auto tasks = retry_job(session.client(), std::move(job), arguments.has("failed"));
     if (!tasks) return session.fail(tasks.error());
-    if (!session.json()) {
+    if (!session.json() && !arguments.has("quiet")) {
       session.screen().out(
           fmt::format("Queued {} of job {} again.\n", counted(*tasks, "task"), id));
     }
@@ -88,7 +89,7 @@ int run(Session& session, const Arguments& arguments) {
   int status = kExitOk;
   if (!arguments.has("follow")) return status;
   for (const ChosenJob& job : chosen->jobs) {
-    const int one = follow_batch(session, job.id, false);
+    const int one = follow_batch(session, job.id, arguments.has("quiet"));
     if (status == kExitOk) status = one;
   }
   return status;

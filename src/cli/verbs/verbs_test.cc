@@ -359,6 +359,15 @@ TEST_F(VerbTest, retry_failed_all_means_the_failed_jobs) {
   EXPECT_EQ(screen.out_text, "Queued 1 task of job 9 again.\nQueued 1 task of job 7 again.\n");
 }
 
+TEST_F(VerbTest, cancel_and_retry_are_quiet_when_asked) {
+  daemon->answers["POST /v1/cancel"] = R"({"tasks":1,"jobs":[3]})";
+  daemon->answers["POST /v1/jobs/3/retry"] = R"({"tasks":1})";
+  EXPECT_EQ(call({"cancel", "-q", "3"}), 0);
+  EXPECT_EQ(call({"retry", "-q", "3"}), 0);
+  EXPECT_EQ(call({"cancel", "-q", "--json", "3"}), 0);
+  EXPECT_EQ(screen.out_text, "{\"api\":1,\"tasks\":1,\"jobs\":[3]}\n");
+}
+
 TEST_F(VerbTest, nodes_are_listed_and_drained) {
   daemon->answers["GET /v1/nodes"] =
       R"({"nodes":[{"name":"box","state":"up","cpus":8,"free_cpus":1.5,"memory_mib":20480,)"
