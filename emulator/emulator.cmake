@@ -1,5 +1,6 @@
 # Emulated GPUs: a libnvidia-ml.so.1 whose devices live in a shared file, and a program that uses
-# them as a training job would. Both stand in <build>/emulator.
+# them as a training job would. Both stand in <build>/emulator; the program is also beside tutti, so
+# that whoever has that on PATH has this one too.
 
 set(TUTTI_EMULATOR_SOURCES
   emulator/api.cc
@@ -45,6 +46,9 @@ add_executable(tutti-gpu-emulator
   "${CMAKE_CURRENT_LIST_DIR}/work_options.cc")
 set_target_properties(tutti-gpu-emulator PROPERTIES
   RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/emulator")
+add_custom_command(TARGET tutti-gpu-emulator POST_BUILD
+  COMMAND ${CMAKE_COMMAND} -E create_symlink emulator/tutti-gpu-emulator
+          "${CMAKE_BINARY_DIR}/tutti-gpu-emulator")
 if(NOT TUTTI_SANITIZE)
   target_link_options(tutti-gpu-emulator PRIVATE -static-libstdc++ -static-libgcc -no-pie)
 endif()

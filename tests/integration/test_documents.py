@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from waiting import ROOT
+from waiting import BINARY, ROOT
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -79,3 +79,16 @@ def test_benchmarks_renew_the_rows_that_were_measured_and_keep_the_others(monkey
     told = bench.renewed(readme, [(row[1], "9 MB", row[3], True), ("a new one", "1", "2", True)])
     assert told == readme.replace(row[0], row[0].replace(row[2], "9 MB")).replace(
         "<!-- bench:end -->", "| a new one | 1 | 2 |\n<!-- bench:end -->")
+
+
+def test_what_is_installed_is_on_the_path_and_is_removed_again(tmp_path):
+    install = ROOT / "tools/install-files"
+    subprocess.run([install, BINARY, tmp_path], check=True, capture_output=True)
+    folder = str(tmp_path / "bin")
+    for program, call in (("tutti", "help"), ("tutti-gpu-emulator", "help"),
+                          ("execute_batch", "--help"), ("execute_remote", "--help")):
+        found = shutil.which(program, path=folder)
+        assert found, program
+        assert subprocess.run([found, call], capture_output=True).returncode == 0, program
+    subprocess.run([install, "--remove", tmp_path], check=True)
+    assert not [path for path in tmp_path.rglob("*") if not path.is_dir()]

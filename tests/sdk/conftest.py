@@ -19,7 +19,6 @@ from tutti import _lease  # noqa: E402
 from waiting import BINARY, SLOW  # noqa: E402
 
 LONGEST_TEST = 240
-EMULATOR = BINARY.parent / "emulator"
 
 
 def pytest_configure(config):
@@ -104,7 +103,7 @@ def make_daemon(home, tmp_path, monkeypatch):
     from driver import Tutti
     monkeypatch.setenv("TUTTI_BINARY", str(BINARY))
     monkeypatch.setenv("PATH", os.pathsep.join(
-        [str(BINARY.parent), str(EMULATOR), str(Path(sys.executable).parent), os.environ["PATH"]]))
+        [str(BINARY.parent), str(Path(sys.executable).parent), os.environ["PATH"]]))
     made = []
 
     def make(*arguments):
