@@ -104,7 +104,7 @@ std::string zsh_action(std::string_view choices) {
 }
 
 std::string zsh_option(const Option& option) {
-  const bool repeats = option.kind == Option::Kind::kList;
+  const bool repeats = option.kind == Option::Kind::kList || option.kind == Option::Kind::kWords;
   std::string value;
   if (option.kind != Option::Kind::kFlag) {
     value = fmt::format(":{}:{}", zsh_help(option.value), zsh_action(option.choices));

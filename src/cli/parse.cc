@@ -29,6 +29,15 @@ std::size_t words_of(const Verb& verb, const std::string& word) {
   return 1;
 }
 
+bool is_option(const std::string& word) {
+  return word.size() > 1 && word[0] == '-';
+}
+
+bool takes_words(const Verb& verb, const std::string& word) {
+  const Option* option = word.starts_with("--") ? find_option(verb, word.substr(2)) : nullptr;
+  return option != nullptr && option->kind == Option::Kind::kWords;
+}
+
 Split split_words(const Verb& verb, const std::vector<std::string>& words) {
   Split split;
   std::size_t at = 0;
@@ -39,12 +48,15 @@ Split split_words(const Verb& verb, const std::vector<std::string>& words) {
       ++at;
       break;
     }
-    const bool is_option = word.size() > 1 && word[0] == '-';
-    if (!is_option && verb.tail == Tail::kCommand) break;
-    const std::size_t count = is_option ? std::min(words_of(verb, word), words.size() - at) : 1;
+    if (!is_option(word) && verb.tail == Tail::kCommand) break;
+    const std::size_t count =
+        is_option(word) ? std::min(words_of(verb, word), words.size() - at) : 1;
     split.own.insert(split.own.end(), words.begin() + static_cast<std::ptrdiff_t>(at),
                      words.begin() + static_cast<std::ptrdiff_t>(at + count));
     at += count;
+    if (!takes_words(verb, word)) continue;
+    for (; at < words.size() && !is_option(words[at]); ++at)
+      split.own.insert(split.own.end(), {word, words[at]});
   }
   split.command.assign(words.begin() + static_cast<std::ptrdiff_t>(at), words.end());
   return split;

@@ -52,6 +52,20 @@ TEST(Parse, words_and_options_mix_where_there_is_no_command) {
   EXPECT_EQ(parsed->value("tail"), "5");
 }
 
+TEST(Parse, lists_take_all_words_up_to_the_next_option) {
+  const auto parsed = parse(kExecuteBatchVerb, {"--machines", "a", "b", "--copy-forward", "x", "y",
+                                                "--machines=c", "FILE"});
+  ASSERT_TRUE(parsed) << parsed.error().message;
+  EXPECT_EQ(parsed->list("machines"), (Words{"a", "b", "c"}));
+  EXPECT_EQ(parsed->list("copy-forward"), (Words{"x", "y"}));
+  EXPECT_EQ(parsed->words(), Words{"FILE"});
+  const auto dashes = parse(kExecuteBatchVerb, {"--machines", "a", "b", "--", "FILE"});
+  ASSERT_TRUE(dashes) << dashes.error().message;
+  EXPECT_EQ(dashes->list("machines"), (Words{"a", "b"}));
+  EXPECT_EQ(dashes->words(), Words{"FILE"});
+  EXPECT_FALSE(parse(kExecuteBatchVerb, {"FILE", "--machines"}));
+}
+
 TEST(Parse, an_unknown_option_names_the_nearest) {
   const auto parsed = parse(kSubmitVerb, {"--cpu", "2", "--", "true"});
   ASSERT_FALSE(parsed);

@@ -12,7 +12,8 @@ class Session;
 // One option of a verb. Part of the constant command table: parsing, help, completions, man page
 // and reference are all made from it.
 struct Option {
-  enum class Kind { kFlag, kValue, kList };
+  // kList: a value, repeatable; kWords: likewise, and all words up to the next option are values.
+  enum class Kind { kFlag, kValue, kList, kWords };
 
   std::string_view name;  // the long one, without dashes
   char letter = 0;        // the short one; 0: none

@@ -8,7 +8,6 @@
 #include "cli/machines/remote_batch.h"
 #include "cli/session.h"
 #include "cli/verbs/verbs.h"
-#include "core/spec/machine.h"
 #include "core/spec/quantity.h"
 #include "core/spec/text.h"
 
@@ -29,17 +28,17 @@ constexpr Option kNeedOptions[] = {
     {"reserve", 0, Kind::kFlag, {}, "one job at a time on each machine", {}},
 };
 constexpr Option kCopyOptions[] = {
-    {"copy-forward", 0, Kind::kList, "PATH",
-     "what jobs find there, below the current folder (default ./; repeatable)", "<file>"},
-    {"copy-backwards", 0, Kind::kList, "PATH",
-     "what comes back to job_results/NAME (default ./; repeatable)", "<file>"},
+    {"copy-forward", 0, Kind::kWords, "PATH...",
+     "what jobs find there, below the current folder (default ./)", "<file>"},
+    {"copy-backwards", 0, Kind::kWords, "PATH...",
+     "what comes back to job_results/NAME (default ./)", "<file>"},
     {"rerun-failed", 0, Kind::kFlag, {}, "run lines again that failed before", {}},
     {"dry-run", 0, Kind::kFlag, {}, "say what would start, and start nothing", {}},
     {"verbose", 0, Kind::kFlag, {}, "say what limits each machine", {}},
     kHelpOption,
 };
 constexpr Option kBatchMachines[] = {
-    {"machines", 0, Kind::kList, "MACHINE...",
+    {"machines", 0, Kind::kWords, "MACHINE...",
      "machine files (as given, with .yaml, in ~/.local/var) or addresses", "<file>"},
 };
 constexpr Option kOneMachine[] = {
@@ -125,13 +124,10 @@ Result<RemoteBatch> batch_of(const Arguments& arguments, const std::vector<std::
 }
 
 int run_batch(Session& session, const Arguments& arguments) {
-  const auto& words = arguments.words();
-  // One --machines takes all words that follow it, so that those behind its first stand here.
-  std::vector<std::string> machines = arguments.list("machines");
-  machines.insert(machines.end(), words.begin() + 1, words.end());
-  auto batch = batch_of(arguments, machines);
+  const std::string& file = arguments.words()[0];
+  auto batch = batch_of(arguments, arguments.list("machines"));
   if (!batch) return session.refuse(batch.error());
-  auto text = read_text(words[0], kLargestBatch);
+  auto text = read_text(file, kLargestBatch);
   if (!text) return session.fail(text.error());
   auto lines = parse_batch_file(*text);
   if (!lines) return session.refuse(lines.error());
@@ -139,7 +135,7 @@ int run_batch(Session& session, const Arguments& arguments) {
     session.screen().err("execute_batch: there is no command in it\n");
     return kExitOk;
   }
-  batch->file = words[0];
+  batch->file = file;
   batch->batch = *std::move(lines);
   return run_remote_batch(session, *batch);
 }
@@ -169,13 +165,16 @@ const Verb kExecuteBatchVerb{
         "job_results/NAME.out, NAME.err and NAME/. Lines that have results are skipped.\n"
         "\n"
         "Ctrl-C cancels what runs and collects what there is; a second one leaves at once. The "
-        "exit status is 1 when a line failed. This is the ml-scheduler form; 'tutti batch FILE "
+        "exit status is 1 when a line failed. Options that take several words take all up to the "
+        "next "
+        "option, so that FILE stands first, or after another option or '--'. This is the "
+        "ml-scheduler form; 'tutti batch FILE "
         "--on pool' is the native one.",
     .usage = "FILE --machines MACHINE... [OPTIONS]",
     .word_choices = "<file>",
     .tail = Tail::kWords,
     .least_words = 1,
-    .most_words = kMaxMachines + 1,
+    .most_words = 1,
     .groups = kBatchGroups,
     .examples = kBatchExamples,
     .run = run_batch};
