@@ -113,6 +113,12 @@ Result<RemoteBatch> batch_of(const Arguments& arguments, const std::vector<std::
   batch.need = *need;
   auto forward = paths_of(arguments, "copy-forward");
   if (!forward) return forward.error();
+  for (const std::string& path : *forward) {
+    std::error_code failure;
+    if (!std::filesystem::exists(std::filesystem::symlink_status(path, failure)))
+      return invalid_input("copy-forward " + shown(path) +
+                           ": there is no such file or folder here");
+  }
   batch.copy_forward = *std::move(forward);
   auto backwards = paths_of(arguments, "copy-backwards");
   if (!backwards) return backwards.error();

@@ -132,6 +132,12 @@ TEST_F(ExecuteBatch, copies_only_what_it_was_told_to) {
   EXPECT_EQ(batch({"--copy-forward", "../x"}), 2);
 }
 
+TEST_F(ExecuteBatch, what_is_to_be_copied_must_be_there) {
+  EXPECT_EQ(batch({"--copy-forward", "example", "nothere"}), 2);
+  EXPECT_THAT(screen.err_text, HasSubstr("copy-forward 'nothere': there is no such file"));
+  EXPECT_TRUE(asked.requests.empty());
+}
+
 TEST_F(ExecuteBatch, a_failed_line_is_said_and_is_the_exit_status) {
   tasks(task(1, 1, "succeeded", "") + "," + task(2, 4, "failed", "") + "," +
         task(3, 5, "succeeded", ""));
