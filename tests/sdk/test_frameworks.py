@@ -2,7 +2,12 @@
 
 import importlib.util
 
+import re
+
 import pytest
+
+from tutti._frameworks import is_out_of_memory
+from waiting import ROOT
 
 TORCH = """
 import os, sys, tutti
@@ -100,3 +105,16 @@ def test_torch_trains_on_the_real_daemon(gpus4, run_python):
 @needs("jax")
 def test_jax_trains_on_the_real_daemon(gpus4, run_python):
     check_trains(run_python, JAX)
+
+
+def test_the_daemons_words_for_out_of_memory_are_known_here_too():
+    text = (ROOT / "src/exec/keeper/memory_text.cc").read_text()
+    phrases = re.findall(r'"(.+)",', text.split("kDevicePhrases = {")[1].split("};")[0])
+    assert len(phrases) > 10
+    assert [phrase for phrase in phrases if not is_out_of_memory(RuntimeError(phrase))] == []
+
+
+def test_cupys_own_out_of_memory_is_known_by_its_class():
+    kind = type("OutOfMemoryError", (MemoryError,), {"__module__": "cupy.cuda.memory"})
+    assert is_out_of_memory(kind("Out of memory allocating 8 bytes"))
+    assert not is_out_of_memory(MemoryError("Out of memory allocating 8 bytes"))

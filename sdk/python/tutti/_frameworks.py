@@ -5,14 +5,23 @@ from __future__ import annotations
 import sys
 from typing import Optional
 
+# Those of the daemon (src/exec/keeper/memory_text.cc), in small letters; some are shorter.
 _OUT_OF_MEMORY = (
     "cuda out of memory",
+    "torch.cuda.outofmemoryerror",
+    "torch.outofmemoryerror",
     "hip out of memory",
+    "cuda error: out of memory",
+    "hip error: out of memory",
+    "cuda driver error: out of memory",
     "cuda_error_out_of_memory",
     "cudaerrormemoryallocation",
     "hiperroroutofmemory",
+    "hip_error_outofmemory",
     "resource_exhausted",
     "oom when allocating",
+    "cupy.cuda.memory.outofmemoryerror",
+    "cublas_status_alloc_failed",
 )
 _LONGEST_CHAIN = 8
 
@@ -30,7 +39,8 @@ def is_out_of_memory(error: Optional[BaseException]) -> bool:
 
 def _says_out_of_memory(error: BaseException) -> bool:
     for kind in type(error).__mro__:
-        if kind.__name__ == "OutOfMemoryError" and kind.__module__.split(".")[0] == "torch":
+        module = kind.__module__.split(".")[0]
+        if kind.__name__ == "OutOfMemoryError" and module in ("torch", "cupy"):
             return True
     texts = [str(error)]
     # subprocess.CalledProcessError carries what the child printed.

@@ -6,19 +6,24 @@
 namespace tutti {
 namespace {
 
-constexpr std::array<std::string_view, 12> kDevicePhrases = {
-    "CUDA out of memory",                 // PyTorch
-    "torch.cuda.OutOfMemoryError",        // PyTorch until 2.4
-    "torch.OutOfMemoryError",             // PyTorch since
-    "HIP out of memory",                  // PyTorch on ROCm
-    "CUDA error: out of memory",          // PyTorch, CUDA samples
-    "CUDA_ERROR_OUT_OF_MEMORY",           // the driver's own, XLA, TensorFlow
-    "cudaErrorMemoryAllocation",          // the runtime's own
-    "hipErrorOutOfMemory",                //
-    "HIP_ERROR_OutOfMemory",              //
-    "RESOURCE_EXHAUSTED: Out of memory",  // JAX
-    "OOM when allocating tensor",         // TensorFlow
-    "CUBLAS_STATUS_ALLOC_FAILED",         //
+// A test of the SDK, which has the same list, reads it here.
+constexpr std::array<std::string_view, 16> kDevicePhrases = {
+    "CUDA out of memory",                              // PyTorch
+    "torch.cuda.OutOfMemoryError",                     // PyTorch until 2.4
+    "torch.OutOfMemoryError",                          // PyTorch since
+    "HIP out of memory",                               // PyTorch on ROCm
+    "CUDA error: out of memory",                       // PyTorch, CUDA samples
+    "HIP error: out of memory",                        // PyTorch on ROCm
+    "CUDA driver error: out of memory",                // PyTorch, Numba
+    "CUDA_ERROR_OUT_OF_MEMORY",                        // the driver's own, XLA, TensorFlow
+    "cudaErrorMemoryAllocation",                       // the runtime's own
+    "hipErrorOutOfMemory",                             //
+    "HIP_ERROR_OutOfMemory",                           //
+    "RESOURCE_EXHAUSTED: Out of memory",               // JAX
+    "RESOURCE_EXHAUSTED: Failed to allocate request",  // JAX
+    "OOM when allocating tensor",                      // TensorFlow
+    "cupy.cuda.memory.OutOfMemoryError",               // CuPy
+    "CUBLAS_STATUS_ALLOC_FAILED",                      //
 };
 
 constexpr std::string_view kContainerPhrase = "tutti: the container exceeded its memory limit";

@@ -12,6 +12,11 @@ TEST(memory_text, knows_the_words_of_every_framework) {
        "torch.OutOfMemoryError: HIP out of memory. Tried to allocate 2.00 GiB.",
        "jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to "
        "allocate 8589934592 bytes.",
+       "XlaRuntimeError: RESOURCE_EXHAUSTED: Failed to allocate request for 20.00GiB "
+       "(21474836480B) on device ordinal 0",
+       "RuntimeError: HIP error: out of memory", "RuntimeError: CUDA driver error: out of memory",
+       "cupy.cuda.memory.OutOfMemoryError: Out of memory allocating 8,000,000,000 bytes (allocated "
+       "so far: 0 bytes).",
        "tensorflow.python.framework.errors_impl.ResourceExhaustedError: OOM when allocating tensor "
        "with shape[65536,65536]",
        "failed to allocate 2.2GiB (2362232012 bytes) from device: CUDA_ERROR_OUT_OF_MEMORY: out of "
