@@ -432,6 +432,21 @@ Explanation explain_submission(Ledger& ledger, const JobFacts& facts, TimePoint 
   return answer;
 }
 
+namespace {
+
+// A node elsewhere that could run what stays on this machine for want of --on; null: none.
+const Node* possible_elsewhere(const std::vector<Node>& nodes, const Request& request) {
+  if (!request.labels.empty()) return nullptr;
+  const auto found = std::find_if(nodes.begin(), nodes.end(), [&](const Node& node) {
+    Request there = request;
+    there.labels = {node.name};
+    return could_ever_fit(node, there);
+  });
+  return found == nodes.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
 std::string impossible(const Ledger& ledger, const Request& request) {
   if (!request.configurations.empty()) {
     const std::vector<Request> variants = variants_of(request);
@@ -450,8 +465,13 @@ std::string impossible(const Ledger& ledger, const Request& request) {
         "nodes add'",
         label);
   }
+  const std::string wanted = lacking_everywhere(nodes, request);
+  if (const Node* node = possible_elsewhere(nodes, request))
+    return fmt::format(
+        "this machine could never run it: it wants {}. Jobs with --on {} run there, where it fits.",
+        wanted, node->name);
   return fmt::format("no node could ever run it: it wants {}. Ask for less, or add a node.",
-                     lacking_everywhere(nodes, request));
+                     wanted);
 }
 
 std::string impossible_kind(const Ledger& ledger, const Request& request, const std::string& kind) {

@@ -312,6 +312,46 @@ TEST(impossible, it_names_what_is_too_large) {
   EXPECT_THAT(impossible(world.ledger, both), HasSubstr("this combination"));
 }
 
+Node elsewhere(Node one) {
+  one.remote.address = one.name;
+  return one;
+}
+
+TEST(impossible, in_a_pool_only_nodes_that_are_meant_count) {
+  World world({with_gpus(node("here", 4), 2, 81920, "A100"),
+               elsewhere(with_gpus(node("box1", 4), 2, 24576, "RTX3090")),
+               elsewhere(with_gpus(node("box2", 4), 3, 24576, "RTX3090"))});
+  Request typed = gpus(1);
+  typed.devices.type = "RTX3090";
+  EXPECT_EQ(impossible(world.ledger, typed),
+            "this machine could never run it: it wants 1 GPU of type RTX3090 (there are GPUs of "
+            "type A100). Jobs with --on box1 run there, where it fits.");
+  EXPECT_THAT(
+      impossible(world.ledger, gpus(3)),
+      AllOf(HasSubstr("3 GPUs (the largest node that it may use has 2)"), HasSubstr("--on box2")));
+  Request large = gpus(1);
+  large.devices.memory = MiB(30720);
+  large.labels = {"box1|box2"};
+  EXPECT_THAT(impossible(world.ledger, large),
+              HasSubstr("1 GPU with 30720 MiB (the largest has 24576 MiB). Ask for less"));
+}
+
+TEST(impossible, of_several_types_the_number_of_the_one_that_is_wanted_is_told) {
+  Node mixed = with_gpus(node("a", 8), 3, 16384, "V100");
+  mixed.devices[2].type = "T4";
+  World world({mixed});
+  Request request = gpus(2);
+  request.devices.type = "T4";
+  EXPECT_THAT(impossible(world.ledger, request),
+              HasSubstr("2 GPUs of type T4 (the largest node has 1 of them)"));
+  request.devices.count = 1;
+  request.devices.sharing = Sharing::kNever;
+  world.submit(spec(request));
+  const JobId waits = world.submit(spec(request));
+  world.run();
+  EXPECT_THAT(text(world.why(waits), world), HasSubstr("a has 0 of 1"));
+}
+
 TEST(impossible, a_label_that_no_node_has_is_named) {
   World world({node("a", 4)});
   Request request = cpus(1);

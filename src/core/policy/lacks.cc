@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <string_view>
 
 namespace tutti {
 namespace {
@@ -35,8 +37,10 @@ std::string device_troubles(const Node& node) {
   return words;
 }
 
-// What of the devices no node has; empty: it is something else.
-std::string lacking_devices(const std::vector<Node>& nodes, const DeviceRequest& wanted) {
+// What of the devices no node has; empty: it is something else. `largest_node`: how to call the
+// largest of the nodes.
+std::string lacking_devices(const std::vector<Node>& nodes, const DeviceRequest& wanted,
+                            std::string_view largest_node) {
   std::size_t most = 0;
   std::size_t most_of_type = 0;
   MiB largest;
@@ -54,13 +58,28 @@ std::string lacking_devices(const std::vector<Node>& nodes, const DeviceRequest&
     most_of_type = std::max(most_of_type, of_type);
   }
   const auto gpus = fmt::format("{} GPU{}", wanted.count, wanted.count == 1 ? "" : "s");
-  if (wanted.count > most) return fmt::format("{} (the largest node has {})", gpus, most);
+  if (wanted.count > most) return fmt::format("{} ({} has {})", gpus, largest_node, most);
+  if (wanted.count > most_of_type && most_of_type > 0)
+    return fmt::format("{} of type {} ({} has {} of them)", gpus, wanted.type, largest_node,
+                       most_of_type);
   if (wanted.count > most_of_type)
     return fmt::format("{} of type {} (there are GPUs of type {})", gpus, wanted.type, types);
   if (wanted.memory > largest)
     return fmt::format("{} with {} MiB (the largest has {} MiB)", gpus, wanted.memory.value,
                        largest.value);
   return {};
+}
+
+// The nodes to which a request may go by its labels.
+std::vector<Node> allowed_nodes(const std::vector<Node>& nodes, const Request& request) {
+  Request labels_only;
+  labels_only.cpus = MilliCpu();
+  labels_only.labels = request.labels;
+  std::vector<Node> allowed;
+  std::copy_if(nodes.begin(), nodes.end(), std::back_inserter(allowed), [&](const Node& node) {
+    return node.state != Node::State::kGone && could_ever_fit(node, labels_only);
+  });
+  return allowed;
 }
 
 }  // namespace
@@ -78,24 +97,27 @@ std::string unknown_label(const std::vector<Node>& nodes, const Request& request
 }
 
 std::string lacking_everywhere(const std::vector<Node>& nodes, const Request& request) {
+  const std::vector<Node> allowed = allowed_nodes(nodes, request);
+  const std::string combination = "this combination of CPUs, memory, GPUs and labels";
+  if (allowed.empty()) return combination;
   MilliCpu cpus;
   MiB memory;
-  for (const Node& node : nodes) {
-    if (node.state == Node::State::kGone) continue;
+  for (const Node& node : allowed) {
     cpus = std::max(cpus, node.cpus);
     memory = std::max(memory, node.memory);
   }
+  const std::string_view largest_node =
+      allowed.size() < nodes.size() ? "the largest node that it may use" : "the largest node";
   if (request.cpus > cpus)
-    return fmt::format("{:g} CPU{} (the largest node has {:g})",
-                       static_cast<double>(request.cpus.value) / 1000.0,
-                       request.cpus.value == 1000 ? "" : "s",
+    return fmt::format("{:g} CPU{} ({} has {:g})", static_cast<double>(request.cpus.value) / 1000.0,
+                       request.cpus.value == 1000 ? "" : "s", largest_node,
                        static_cast<double>(cpus.value) / 1000.0);
   if (request.memory > memory)
-    return fmt::format("{} MiB of memory (the largest node has {})", request.memory.value,
+    return fmt::format("{} MiB of memory ({} has {})", request.memory.value, largest_node,
                        memory.value);
-  const std::string devices = lacking_devices(nodes, request.devices);
-  if (request.devices.count > 0 && !devices.empty()) return devices;
-  return "this combination of CPUs, memory, GPUs and labels";
+  const std::string devices =
+      request.devices.count == 0 ? "" : lacking_devices(allowed, request.devices, largest_node);
+  return devices.empty() ? combination : devices;
 }
 
 const Node* best_node(const Ledger& ledger, const Request& request,
@@ -133,8 +155,11 @@ void add_lacks(const Node& node, const Request& request, std::vector<Reason>& re
   devices_only.cpus = MilliCpu();
   devices_only.devices = request.devices;
   if (!fits_now(node, devices_only) && request.devices.count > 0) {
-    lack(ReasonCode::kDevices, request.devices.count, devices_now(node, request.devices),
-         static_cast<std::int64_t>(node.devices.size()), device_words(request.devices));
+    const auto of_type = std::count_if(
+        node.devices.begin(), node.devices.end(),
+        [&](const Device& device) { return is_of_type(device.type, request.devices.type); });
+    lack(ReasonCode::kDevices, request.devices.count, devices_now(node, request.devices), of_type,
+         device_words(request.devices));
     reasons.back().more = device_troubles(node);
   }
 }

@@ -22,7 +22,8 @@ void add_lacks(const Node& node, const Request& request, std::vector<Reason>& re
 // The first label that no node has, as users write alternatives; empty: each is had by some node.
 std::string unknown_label(const std::vector<Node>& nodes, const Request& request);
 
-// What of a request that fits no node is too much, such as "5 CPUs (the largest node has 4)".
+// What of a request that fits no node is too much for those to which it may go, such as "5 CPUs
+// (the largest node has 4)".
 std::string lacking_everywhere(const std::vector<Node>& nodes, const Request& request);
 
 // Why the nodes that could run it do not, or what none of them has, in words.
