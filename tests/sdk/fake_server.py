@@ -124,6 +124,12 @@ class FakeServer:
             self._ask(connection, body)
         elif method == "DELETE" and target.startswith("/v1/leases/"):
             self._release(connection, int(target.rsplit("/", 1)[1]), body or {})
+        elif (method, target) == ("GET", "/v1/nodes"):
+            self._json(connection, 200, {"nodes": [
+                {"address": address, "devices": [{"index": 0}, {"index": 1}]}
+                for address in ("", "ada@box1")]})
+        elif (method, target) == ("GET", "/v1/status"):
+            self._json(connection, 200, {})
         elif (method, target) == ("GET", "/v1/gpus"):
             self._json(connection, 200, {"gpus": [{"index": 0}]})
         else:

@@ -261,6 +261,11 @@ def test_glb_run_without_a_server_says_so(home, monkeypatch):
     assert done.returncode == 1 and "tutti daemon start" in done.stderr and done.stdout == ""
 
 
+def test_glb_start_tells_of_this_machines_gpus_alone(server, run_python):
+    out = run_python("import sys; from glb._start import main; sys.exit(main([]))").stdout
+    assert "Managing GPUs {0, 1}\n" in out and "The server runs already" in out
+
+
 @real
 def test_glb_start_manages_gpus_until_interrupted(make_daemon, tmp_path):
     daemon = make_daemon()

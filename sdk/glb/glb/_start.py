@@ -34,7 +34,9 @@ def _say(text: str) -> None:
 
 
 def _managed() -> str:
-    return "{%s}" % ", ".join(str(gpu["index"]) for gpu in tutti.gpus())
+    # Leases are of this machine's GPUs alone, and so are these.
+    here = [node for node in _client.request("GET", "/v1/nodes")["nodes"] if not node["address"]]
+    return "{%s}" % ", ".join(str(gpu["index"]) for node in here for gpu in node["devices"])
 
 
 def _answers() -> bool:
