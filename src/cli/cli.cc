@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <iterator>
 #include <string_view>
 #include <vector>
 
@@ -60,10 +61,10 @@ int cli_main(int argc, char** argv, const Entries& entries) {
   ProcessScreen screen;
   Session session(entries, screen);
   std::vector<std::string> words(argv + 1, argv + argc);
-  // Links with the name of such a verb are that verb.
   const std::string_view called = argc > 0 ? argv[0] : "";
   const std::string_view name = called.substr(called.rfind('/') + 1);
-  if (name == "execute_batch" || name == "execute_remote") words.emplace(words.begin(), name);
+  if (std::find(std::begin(kLinkNames), std::end(kLinkNames), name) != std::end(kLinkNames))
+    words.emplace(words.begin(), name);
   const int status = dispatch(session, words);
   return status == kExitOk && screen.broken() ? kExitFailure : status;
 }

@@ -87,7 +87,7 @@ TEST(Parse, wrong_calls_are_refused) {
   EXPECT_FALSE(parse(kWaitVerb, {"1", "2"}));
   EXPECT_FALSE(parse(kRetryVerb, {}));
   EXPECT_FALSE(parse(kDoctorVerb, {"x"}));
-  EXPECT_FALSE(parse(kDaemonVerb, {}));
+  EXPECT_FALSE(parse(kDaemonVerb, {"start", "stop"}));
   EXPECT_FALSE(parse(kCompletionsVerb, {}));
   EXPECT_FALSE(parse(kHelpVerb, {"a", "b"}));
   EXPECT_FALSE(parse(kVersionVerb, {"x"}));

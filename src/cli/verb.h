@@ -56,6 +56,9 @@ struct Verb {
   int (*run)(Session& session, const Arguments& arguments) = nullptr;
 };
 
+// Verbs that are also called by links to the program with their name.
+inline constexpr std::string_view kLinkNames[] = {"execute_batch", "execute_remote"};
+
 // Every verb, in the order in which help shows them.
 std::span<const Verb* const> all_verbs();
 

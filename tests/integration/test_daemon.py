@@ -73,6 +73,11 @@ def test_jobs_survive_restart(daemon, work):
     assert (work / "ran").read_text() == "1\n"
 
 
+def test_options_alone_start_it(tutti):
+    assert "Started" in tutti.ok("daemon", "--slots", "2").out
+    assert tutti.ok("daemon", "status", "--json").json()["slots"] == 2
+
+
 def test_restart_without_a_daemon_starts_one(tutti):
     tutti.ok("daemon", "restart", "--slots", "2")
     assert tutti.pid() > 0

@@ -11,7 +11,7 @@ from driver import UNTIL_GO
 from waiting import wait_until
 
 VERBS = ["submit", "run", "batch", "ls", "show", "logs", "explain", "cancel", "wait", "retry",
-         "nodes", "doctor", "daemon", "completions", "help", "version"]
+         "nodes", "doctor", "daemon", "completions", "compat", "help", "version"]
 
 
 @pytest.fixture

@@ -64,8 +64,10 @@ Result<json::object> common_fields(const Arguments& arguments) {
     fields["ports"] = text_to_json(arguments.value("ports"));
   }
   json::array labels;
-  for (const std::string& text : arguments.list("label")) {
-    for (const std::string_view label : split_commas(text)) labels.push_back(text_to_json(label));
+  for (const char* option : {"label", "labels"}) {
+    for (const std::string& text : arguments.list(option)) {
+      for (const std::string_view label : split_commas(text)) labels.push_back(text_to_json(label));
+    }
   }
   if (!labels.empty()) fields["labels"] = std::move(labels);
   return fields;

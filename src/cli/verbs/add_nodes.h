@@ -17,6 +17,7 @@ inline constexpr Option kAddOptions[] = {
      "at most so many jobs at once (default: as many as fit)",
      {}},
     {"label", 0, Kind::kList, "NAME", "a label for --on and --label (repeatable)", {}},
+    {"labels", 0, Kind::kList, "A,B", "several of them", {}},
     {"patience",
      0,
      Kind::kValue,

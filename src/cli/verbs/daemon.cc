@@ -49,6 +49,7 @@ constexpr std::string_view kActions[] = {"start", "stop", "status", "restart", "
 constexpr Example kExamples[] = {
     {"tutti daemon start --slots 4", "start it with four cores"},
     {"tutti daemon status --json", "its pid, version, home and more"},
+    {"tutti daemon --slots 4", "the same"},
     {"tutti daemon restart --emulate-gpus 4xA100-80G", "try GPU sharing without a GPU"},
     {"tutti daemon restart", "after an upgrade; jobs go on meanwhile"},
 };
@@ -254,7 +255,10 @@ int restart(Session& session, const Arguments& arguments, const std::string& hom
 }
 
 int run(Session& session, const Arguments& arguments) {
-  const std::string& action = arguments.words()[0];
+  if (arguments.words().empty() && passed_on(arguments).empty())
+    return session.usage_error("something is missing: tutti daemon " +
+                               std::string(kDaemonVerb.usage));
+  const std::string action = arguments.words().empty() ? "start" : arguments.words()[0];
   auto home = home_folder(arguments.value("home"));
   if (!home) return session.fail(home.error());
   auto checked = daemon_arguments(arguments, *home);
@@ -286,11 +290,11 @@ const Verb kDaemonVerb{
         "these are needed only for other settings or after an upgrade. Stopping it ends no job: "
         "running ones go on, queued ones wait for the next start. 'restart' keeps the settings of "
         "the last start, but for those that are given. 'run' stays in the foreground, for service "
-        "managers.",
+        "managers. Options alone mean 'start'.",
     .usage = "[OPTIONS] start | stop | status | restart | run",
     .word_choices = "start stop status restart run",
     .tail = Tail::kWords,
-    .least_words = 1,
+    .least_words = 0,
     .most_words = 1,
     .groups = kGroups,
     .examples = kExamples,

@@ -49,7 +49,7 @@ TEST_F(NodeVerbs, add_sends_what_the_options_say) {
   daemon->answers["POST /v1/nodes"] = kUpBox;
   daemon->answers["GET /v1/nodes"] = nodes({kUpBox});
   EXPECT_EQ(call({"nodes", "add", "box:2222", "--name", "box1", "--key", key, "--gpus", "0,2",
-                  "--max-jobs", "4", "--label", "lab", "--label", "fast,big", "--patience", "5m"}),
+                  "--max-jobs", "4", "--label", "lab", "--labels", "fast,big", "--patience", "5m"}),
             0);
   EXPECT_EQ(body(), (json::object{{"address", "box:2222"},
                                   {"name", "box1"},

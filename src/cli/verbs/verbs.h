@@ -25,6 +25,7 @@ extern const Verb kPlanVerb;
 extern const Verb kDoctorVerb;
 extern const Verb kDaemonVerb;
 extern const Verb kCompletionsVerb;
+extern const Verb kCompatVerb;
 extern const Verb kHelpVerb;
 extern const Verb kVersionVerb;
 

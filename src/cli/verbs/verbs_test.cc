@@ -390,7 +390,25 @@ TEST_F(VerbTest, an_error_of_the_daemon_is_a_failure_with_its_message) {
   EXPECT_EQ(screen.err_text, "tutti explain: there is no job 7\n");
 }
 
+TEST_F(VerbTest, compat_makes_links_but_leaves_other_programs_alone) {
+  namespace fs = std::filesystem;
+  const fs::path place = folder + "/bin";
+  EXPECT_EQ(call({"compat", "install", place.string()}), 0) << screen.err_text;
+  EXPECT_EQ(call({"compat", "install", place.string()}), 0) << screen.err_text;
+  EXPECT_TRUE(fs::equivalent(place / "execute_batch", "/proc/self/exe"));
+  EXPECT_TRUE(fs::equivalent(place / "execute_remote", "/proc/self/exe"));
+  fs::remove(place / "execute_remote");
+  std::ofstream(place / "execute_remote") << "another";
+  EXPECT_EQ(call({"compat", "install", place.string()}), 1);
+  EXPECT_THAT(screen.err_text, HasSubstr("is not Tutti's"));
+  EXPECT_TRUE(fs::is_regular_file(fs::symlink_status(place / "execute_remote")));
+  EXPECT_EQ(call({"compat", "instal", place.string()}), 2);
+  EXPECT_EQ(call({"compat"}), 2);
+}
+
 TEST_F(VerbTest, daemon_actions_are_checked) {
+  EXPECT_EQ(call({"daemon"}), 2);
+  EXPECT_EQ(call({"daemon", "--home", folder}), 2);
   EXPECT_EQ(call({"daemon", "strat", "--home", folder}), 2);
   EXPECT_EQ(call({"daemon", "run", "--home", folder, "--slots", "x"}), 2);
   EXPECT_EQ(call({"daemon", "run", "--home", folder, "--tls-cert", "x"}), 2);
