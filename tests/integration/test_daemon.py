@@ -73,6 +73,15 @@ def test_jobs_survive_restart(daemon, work):
     assert (work / "ran").read_text() == "1\n"
 
 
+def test_a_restart_with_impossible_settings_keeps_the_old_ones(tutti):
+    tutti.ok("daemon", "start", "--slots", "3")
+    done = tutti("daemon", "restart", "--emulate-gpus", "4xFOO")
+    assert done.code == 1 and "FOO" in done.err and "runs again" in done.err, done
+    assert tutti.ok("daemon", "status", "--json").json()["slots"] == 3
+    tutti.ok("daemon", "restart")
+    assert tutti.ok("daemon", "status", "--json").json()["slots"] == 3
+
+
 def test_options_alone_start_it(tutti):
     assert "Started" in tutti.ok("daemon", "--slots", "2").out
     assert tutti.ok("daemon", "status", "--json").json()["slots"] == 2

@@ -251,7 +251,15 @@ int print_status(Session& session, const std::string& home) {
 int restart(Session& session, const Arguments& arguments, const std::string& home) {
   auto stopped = stop_daemon(session);
   if (!stopped) return session.fail(stopped.error());
-  return start(session, merged(remembered_arguments(home), passed_on(arguments)), home);
+  const std::vector<std::string> before = remembered_arguments(home);
+  const std::vector<std::string> now = merged(before, passed_on(arguments));
+  const int status = start(session, now, home);
+  if (status == kExitOk || now == before || !*stopped) return status;
+  // Only the daemon knows whether it can start with new settings; those must not cost the old one.
+  const auto endpoint = find_endpoint(home);
+  if (endpoint && endpoint->local() && start_daemon(*endpoint, own_program(), before))
+    session.screen().err("The daemon runs again, with the settings that it had before.\n");
+  return status;
 }
 
 int run(Session& session, const Arguments& arguments) {
