@@ -267,9 +267,10 @@ std::string ending_text(const JobView& job) {
   if (job.ending == "signalled")
     return fmt::format("{} was ended by signal {}{}", who, job.signal, more);
   if (job.ending == "cancelled" || job.state == "cancelled") return who + " was cancelled" + more;
-  // The command ended by itself, but something of the task did not work, such as its results.
-  if (job.state == "failed" && !job.message.empty()) return who + " failed" + more;
-  return {};
+  if (job.message.empty()) return {};
+  // The command ended by itself. Of a failure the message tells what did not work, such as its
+  // results; of a success, what the user should know, such as memory that it took in advance.
+  return who + (job.state == "failed" ? " failed" : "") + more;
 }
 
 void say_ending(Session& session, const JobView& job) {

@@ -42,7 +42,8 @@ Result<Followed> follow(Session& session, const FollowOptions& options);
 // The exit status that stands for a job that has ended: its own.
 int exit_status_of(const JobView& job);
 
-// For a job that did not simply exit: why it ended, in one line without an end; empty otherwise.
+// For a job that did not simply exit, why it ended, or else what there is to say about it, in one
+// line without an end; empty: nothing.
 std::string ending_text(const JobView& job);
 
 // Says on stderr why a job ended, if its exit status alone does not tell: ending_text(), or what

@@ -193,6 +193,9 @@ def test_preallocation_is_recognised_and_the_cure_is_named(gpus):
     assert gpus.wait(job) == 0
     assert "XLA_PYTHON_CLIENT_PREALLOCATE=false" in gpus.ok("show", job).out
     assert gpus.ok("profile", "show", "jaxlike", "--json").json()["gpus"][0]["preallocates"]
+    told = gpus.ok("run", "-g", "1", "--kind", "jaxlike", "--",
+                   *work("--prealloc", "--mem", "2G", "--seconds", 0.5)).err
+    assert "XLA_PYTHON_CLIENT_PREALLOCATE=false" in told
 
 
 def test_foreign_processes_are_named_and_worked_around(gpus):
