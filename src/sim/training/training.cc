@@ -458,6 +458,7 @@ class TrainingSimulation {
   void finish() {
     result_.horizon_s = now_s_;
     for (SimulatedJob& job : jobs_) {
+      if (job.line->submit_s > now_s_) continue;  // the end came first
       job.result.finish_s = job.trainee->finish_s();
       job.result.restarts = job.trainee->restarts();
       if (!job.result.finish_s) close_span(job, now_s_);

@@ -47,12 +47,13 @@ class MadeUpData : public testing::Test {
     return path.string();
   }
 
-  RunResult run(const std::string& policy, const std::string& jobs) {
+  RunResult run(const std::string& policy, const std::string& jobs, std::uint32_t rounds = 0) {
     const auto result = run_training(
         TrainingBenchmark::kPollux64,
         {.data = folder_.string(),
          .workload = write("jobs.csv", "name,time,application,num_replicas,batch_size\n" + jobs),
-         .policy = policy});
+         .policy = policy,
+         .rounds = rounds});
     EXPECT_TRUE(result) << (result ? "" : result.error().message);
     return result ? *result : RunResult();
   }
@@ -81,6 +82,13 @@ TEST_F(MadeUpData, who_does_not_fit_waits_for_the_round_after_an_end) {
   EXPECT_EQ(result.jobs[16].first_start_s, 240);
   EXPECT_EQ(result.jobs[16].finish_s, 370);
   EXPECT_EQ(result.jobs[16].queue_s, 180);
+}
+
+TEST_F(MadeUpData, what_is_submitted_after_the_last_round_is_not_counted) {
+  const RunResult result = run("fifo", "a,5,ncf,1,32\nb,60,ncf,1,32\nc,61,ncf,1,32\n", 1);
+  ASSERT_EQ(result.jobs.size(), 2u);
+  EXPECT_EQ(result.jobs[1].name, "b");
+  EXPECT_EQ(result.horizon_s, 60);
 }
 
 TEST_F(MadeUpData, the_same_seed_gives_the_same_run) {
