@@ -1,5 +1,6 @@
 #include "sim/training/training_jobs.h"
 
+#include <algorithm>
 #include <set>
 
 #include "sim/csv_table.h"
@@ -32,6 +33,9 @@ Result<std::vector<TrainingJob>> read_training_jobs(const std::string& path) {
       return table->error_at(i, "a second job '" + jobs.back().name + "'");
   }
   if (jobs.empty()) return invalid_input(path + ": has no jobs");
+  std::stable_sort(jobs.begin(), jobs.end(), [](const TrainingJob& a, const TrainingJob& b) {
+    return a.submit_s < b.submit_s;
+  });
   return jobs;
 }
 

@@ -17,8 +17,8 @@ struct TrainingJob {
   double batch = 0;
 };
 
-// Reads a CSV with the columns name, time, application, num_replicas and batch_size; an error names
-// file and line.
+// Reads a CSV with the columns name, time, application, num_replicas and batch_size, in any order
+// of time. The jobs are in the order of submission; an error names file and line.
 Result<std::vector<TrainingJob>> read_training_jobs(const std::string& path);
 
 }  // namespace tutti

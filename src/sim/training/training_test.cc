@@ -91,6 +91,16 @@ TEST_F(MadeUpData, what_is_submitted_after_the_last_round_is_not_counted) {
   EXPECT_EQ(result.horizon_s, 60);
 }
 
+TEST_F(MadeUpData, lines_may_be_in_any_order_of_time) {
+  for (const char* policy : {"las", "fifo", "tutti"}) {
+    const RunResult result = run(policy, "b,600,ncf,1,32\na,5,ncf,1,32\n");
+    ASSERT_EQ(result.jobs.size(), 2u);
+    EXPECT_EQ(result.jobs[0].name, "a") << policy;
+    EXPECT_EQ(result.jobs[0].finish_s, 190) << policy;
+    EXPECT_EQ(result.jobs[1].finish_s, 730) << policy;
+  }
+}
+
 TEST_F(MadeUpData, the_same_seed_gives_the_same_run) {
   const RunResult first = run("tutti", "a,5,ncf,4,32\nb,70,ncf,1,32\n");
   const RunResult second = run("tutti", "a,5,ncf,4,32\nb,70,ncf,1,32\n");
