@@ -40,8 +40,8 @@ void SummaryBuilder::add(const JobResult& job, double horizon_s) {
     ++with_share_;
     const double ratio = time / *job.alone_s;
     // A rounding error is no injustice.
-    if (ratio > 1 + 1e-9) ++sums_.unfair;
-    sums_.worst_fairness = std::max(sums_.worst_fairness, ratio);
+    if (ratio > 1 + 1e-9) ++unfair_;
+    sums_.worst_fairness = std::max(sums_.worst_fairness.value_or(ratio), ratio);
   }
   if (!job.deadline_s) return;
   ++deadlines_;
@@ -81,7 +81,8 @@ Summary SummaryBuilder::summary(double horizon_s) const {
     stranded_s += (horizon_s - last_->at_s) * last_->devices_stranded;
   }
   summary.fragmentation = part_of(stranded_s, devices_ * waiting_s);
-  summary.unfair = part_of(sums_.unfair, static_cast<double>(with_share_));
+  if (with_share_ > 0)
+    summary.unfair = static_cast<double>(unfair_) / static_cast<double>(with_share_);
   if (deadlines_ > 0)
     summary.deadlines_met = static_cast<double>(met_) / static_cast<double>(deadlines_);
   summary.throughput_mean = part_of(sums_.throughput_mean, static_cast<double>(samples_));

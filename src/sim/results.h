@@ -77,8 +77,10 @@ struct Summary {
   double device_hours_per_job = 0;
   double device_use = 0;     // part of devices × time in use between first submission and last end
   double fragmentation = 0;  // mean part of all devices that is stranded while somebody waits
-  double unfair = 0;         // part of the jobs that were worse off than with a 1/N share
-  double worst_fairness = 0;            // the largest completion time / time with a 1/N share
+  // Part of the jobs that were worse off than with a 1/N share, and the largest completion time /
+  // time with a 1/N share; none: nobody knows what such a share would have been.
+  std::optional<double> unfair;
+  std::optional<double> worst_fairness;
   std::optional<double> deadlines_met;  // part of the jobs with a deadline
   double decision_ms_median = 0;
   double decision_ms_p95 = 0;
@@ -106,6 +108,7 @@ class SummaryBuilder {
   double last_end_s_ = 0;
   double device_s_ = 0;
   std::uint64_t with_share_ = 0;
+  std::uint64_t unfair_ = 0;
   std::uint64_t deadlines_ = 0;
   std::uint64_t met_ = 0;
   std::optional<ClusterSample> last_;

@@ -78,8 +78,15 @@ TEST(summary, fairness_is_against_the_time_with_an_equal_share) {
   run.jobs[1].alone_s = 10;
   run.jobs[2].alone_s = 20;
   const Summary summary = summarise(run);
-  EXPECT_DOUBLE_EQ(summary.unfair, 1.0 / 3);
-  EXPECT_DOUBLE_EQ(summary.worst_fairness, 2);
+  EXPECT_DOUBLE_EQ(summary.unfair.value(), 1.0 / 3);
+  EXPECT_DOUBLE_EQ(summary.worst_fairness.value(), 2);
+}
+
+TEST(summary, without_a_share_to_compare_with_nothing_is_told_of_fairness) {
+  RunResult run;
+  run.jobs = {job(0, 10)};
+  EXPECT_FALSE(summarise(run).unfair.has_value());
+  EXPECT_FALSE(summarise(run).worst_fairness.has_value());
 }
 
 TEST(summary, deadlines_count_for_jobs_that_have_one) {

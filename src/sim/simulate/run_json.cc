@@ -75,8 +75,8 @@ std::string summary_json(const Summary& summary, bool timed) {
       json_number(summary.p99_jct_s), json_number(summary.mean_queue_s),
       json_number(summary.makespan_s), json_number(summary.restarts_per_job),
       json_number(summary.device_hours_per_job), json_number(summary.device_use),
-      json_number(summary.fragmentation), json_number(summary.unfair),
-      json_number(summary.worst_fairness), number_or_null(summary.deadlines_met),
+      json_number(summary.fragmentation), number_or_null(summary.unfair),
+      number_or_null(summary.worst_fairness), number_or_null(summary.deadlines_met),
       json_number(summary.throughput_mean), timing(summary.decision_ms_median),
       timing(summary.decision_ms_p95));
 }

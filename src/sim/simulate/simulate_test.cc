@@ -112,8 +112,8 @@ TEST(trace_run, fairness_is_against_an_equal_part_of_the_cluster) {
   EXPECT_DOUBLE_EQ(done.run.jobs[0].alone_s.value(), 200);
   // While it lives there are two for half of the time and one for the other.
   EXPECT_DOUBLE_EQ(done.run.jobs[1].alone_s.value(), 150);
-  EXPECT_DOUBLE_EQ(done.summary.worst_fairness, 200.0 / 150);
-  EXPECT_DOUBLE_EQ(done.summary.unfair, 0.5);
+  EXPECT_DOUBLE_EQ(done.summary.worst_fairness.value(), 200.0 / 150);
+  EXPECT_DOUBLE_EQ(done.summary.unfair.value(), 0.5);
 }
 
 TEST(trace_run, a_job_wider_than_a_node_runs_on_several) {
