@@ -130,6 +130,8 @@ def test_report_is_one_page_with_everything(tutti, work, work_file):
      "not for benchmarks"),
     (["--benchmark", "sia-64", "--data", "d", "--workload", "w", "--restart-cost", "crius"],
      "--restart-cost is for --benchmark arena-1280"),
+    (["--benchmark", "arena-1280", "--data", "d", "--workload", "w", "--knowledge", "cold"],
+     "--knowledge is not for --benchmark arena-1280"),
     (["--benchmark", "sia-64", "--data", "d", "--workload", "w", "--length", "long"],
      "none of declared, oblivious, noisy"),
 ])

@@ -44,8 +44,8 @@ constexpr Option kBenchmarkOptions[] = {
     {"data", 0, Kind::kValue, "FOLDER", "where the benchmarks' data are", "<folder>"},
     {"workload", 0, Kind::kValue, "FILE", "the benchmark's trace, below FOLDER or anywhere",
      "<file>"},
-    {"knowledge", 0, Kind::kValue, "cold|warm", "whether profiles are known at the start (cold)",
-     "cold warm"},
+    {"knowledge", 0, Kind::kValue, "cold|warm",
+     "whether speeds are known at the start (cold); not in arena-1280", "cold warm"},
     {"length", 0, Kind::kValue, "declared|oblivious|noisy",
      "what is known of how long jobs are (declared)", "declared oblivious noisy"},
     {"rounds", 0, Kind::kValue, "N", "end after so many rounds", {}},
@@ -156,6 +156,9 @@ Result<void> read_benchmark(const Arguments& arguments, SimulationRequest& reque
   }
   request.data = arguments.value("data");
   request.workload = arguments.value("workload");
+  if (arguments.has("knowledge") && request.benchmark == "arena-1280")
+    return invalid_input(
+        "--knowledge is not for --benchmark arena-1280, whose jobs have measured speeds only");
   if (auto done = put(choice(arguments, "knowledge", kKnowledge, "cold"), request.knowledge); !done)
     return done;
   if (auto done = put(choice(arguments, "length", kLengths, "declared"), request.length); !done)
