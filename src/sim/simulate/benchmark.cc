@@ -8,12 +8,16 @@
 namespace tutti {
 namespace {
 
-// A path, or a file in the folder of the data.
+// A path, or a file in the folder of the data or in that of the benchmark's workloads.
 std::string workload_path(const SimulationRequest& request) {
-  const std::string below = request.data + "/" + request.workload;
-  return !std::filesystem::exists(request.workload) && std::filesystem::exists(below)
-             ? below
-             : request.workload;
+  const char* own =
+      request.benchmark == "pollux-64" ? "/pollux/workloads/" : "/sia/workloads/philly/";
+  std::error_code ignored;
+  for (const std::string& folder : {std::string(), request.data + "/", request.data + own}) {
+    if (std::filesystem::exists(folder + request.workload, ignored))
+      return folder + request.workload;
+  }
+  return request.workload;
 }
 
 Length length_of(const SimulationRequest& request) {

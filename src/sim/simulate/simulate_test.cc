@@ -3,9 +3,14 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <filesystem>
+#include <fstream>
 #include <limits>
+#include <map>
 
+#include "sim/simulate/benchmark.h"
 #include "sim/simulate/report.h"
 #include "sim/simulate/run_json.h"
 #include "sim/simulate/trace_run.h"
@@ -14,6 +19,7 @@
 namespace tutti {
 namespace {
 
+namespace fs = std::filesystem;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
@@ -182,6 +188,26 @@ TEST(trace_run, every_order_runs_everything) {
     EXPECT_EQ(done.summary.finished, 62u) << name;
     EXPECT_EQ(done.refused, 0u) << name << done.first_refusal;
   }
+}
+
+// ---- benchmarks
+
+TEST(run_benchmark, finds_workloads_where_the_benchmarks_have_them) {
+  const fs::path data = fs::path(testing::TempDir()) / ("benchmark." + std::to_string(getpid()));
+  const std::map<std::string, std::string> folders = {{"sia-64", "sia/workloads/philly"},
+                                                      {"pollux-64", "pollux/workloads"}};
+  for (const auto& [benchmark, folder] : folders) {
+    fs::create_directories(data / folder);
+    std::ofstream(data / folder / "empty.csv");
+    SimulationRequest request;
+    request.benchmark = benchmark;
+    request.data = data.string();
+    request.workload = "empty.csv";
+    const auto run = run_benchmark(request, "tutti");
+    ASSERT_FALSE(run);
+    EXPECT_EQ(run.error().message, (data / folder / "empty.csv").string() + ": is empty");
+  }
+  fs::remove_all(data);
 }
 
 // ---- what is written
