@@ -9,6 +9,9 @@
 
 #include "cli/completions.h"
 #include "cli/testing/fake.h"
+#include "cli/verbs/verbs.h"
+#include "core/elastic/policies.h"
+#include "core/plan/ordering.h"
 
 namespace tutti {
 namespace {
@@ -92,6 +95,23 @@ TEST(Completions, every_shell_learns_every_verb_and_option) {
       }
     }
   }
+}
+
+TEST(Completions, simulate_learns_every_policy) {
+  const Option* policy = nullptr;
+  for (const OptionGroup& group : kSimulateVerb.groups) {
+    for (const Option& option : group.options) {
+      if (option.name == "policy") policy = &option;
+    }
+  }
+  ASSERT_NE(policy, nullptr);
+  const auto lists = [&](std::string_view name) {
+    return contains(std::string(policy->help), name) &&
+           contains(std::string(policy->choices), name);
+  };
+  for (const std::string_view name : ordering_names()) EXPECT_TRUE(lists(name)) << name;
+  for (const ElasticTraits& one : elastic_policies())
+    EXPECT_EQ(lists(one.name), !one.ablation) << one.name;
 }
 
 TEST(Completions, bash_accepts_its_script_and_completes) {

@@ -33,8 +33,10 @@ constexpr Option kWorkOptions[] = {
     {"jobs-scale", 0, Kind::kValue, "X", "so many times as many jobs, such as 1.5", {}},
 };
 constexpr Option kPolicyOptions[] = {
-    {"policy", 0, Kind::kValue, "NAME", "fair (default), fifo, backfill, srtf or las",
-     "fair fifo backfill srtf las"},
+    {"policy", 0, Kind::kValue, "NAME",
+     "fair (default), fifo, backfill, srtf or las; for a benchmark also tutti (its default), sia, "
+     "gavel, cells or optimus",
+     "fair fifo backfill srtf las tutti sia gavel cells optimus"},
     {"compare", 0, Kind::kValue, "A,B,…", "several policies side by side", {}},
     {"seed", 0, Kind::kValue, "N", "for what is left to chance (default 1)", {}},
 };

@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <iterator>
+#include <string>
+#include <vector>
 
+#include "base/nearest.h"
 #include "core/elastic/tutti.h"
+#include "core/spec/text.h"
 
 namespace tutti {
 namespace {
@@ -85,12 +89,16 @@ std::span<const ElasticTraits> elastic_policies() {
   return kPolicies;
 }
 
-std::string elastic_policy_names() {
-  std::string names;
+Error unknown_elastic_policy(std::string_view name, bool per_step) {
+  std::vector<std::string_view> names;
+  std::string known;
   for (const ElasticTraits& one : kPolicies) {
-    if (!one.ablation) names.append(names.empty() ? "" : ", ").append(one.name);
+    if (one.ablation || (one.per_step && !per_step)) continue;
+    names.push_back(one.name);
+    known.append(known.empty() ? "" : ", ").append(one.name);
   }
-  return names;
+  return invalid_input("policy: " + shown(name) + " is none of " + known +
+                       did_you_mean(name, names));
 }
 
 const ElasticTraits* find_elastic_policy(std::string_view name) {

@@ -2,9 +2,9 @@
 
 #include <memory>
 #include <span>
-#include <string>
 #include <string_view>
 
+#include "base/result.h"
 #include "core/elastic/view.h"
 
 namespace tutti {
@@ -25,8 +25,9 @@ struct ElasticTraits {
 
 // All policies.
 std::span<const ElasticTraits> elastic_policies();
-// Their names but those of ablations, for messages: "a, b, c".
-std::string elastic_policy_names();
+// That there is none of that name: says which there are (ablations apart; with `per_step` false
+// also apart from those that need steps), and which may be meant.
+Error unknown_elastic_policy(std::string_view name, bool per_step);
 // Null: there is none of that name.
 const ElasticTraits* find_elastic_policy(std::string_view name);
 std::unique_ptr<ElasticPolicy> make_elastic_policy(std::string_view name);

@@ -25,13 +25,6 @@ std::string workload_path(const fs::path& folder, const std::string& workload) {
   return fs::exists(workload, ignored) ? workload : (folder / workload).string();
 }
 
-Error no_policy(const std::string& name) {
-  std::string known;
-  for (const ElasticTraits& one : elastic_policies())
-    if (!one.per_step && !one.ablation) known.append(known.empty() ? "" : ", ").append(one.name);
-  return invalid_input("there is no policy " + shown(name) + " for this benchmark, only " + known);
-}
-
 // A job that asks for what the cluster never has would wait for ever.
 std::optional<Error> asks_for_nothing_here(const std::vector<ArenaJob>& trace,
                                            const std::vector<Pool>& pools) {
@@ -59,7 +52,7 @@ Result<RunResult> run_arena(const ArenaOptions& options) {
   const fs::path folder = arena_folder(options.data);
   const std::string workload = workload_path(folder, options.workload);
   const ElasticTraits* traits = find_elastic_policy(options.policy);
-  if (traits == nullptr || traits->per_step) return no_policy(options.policy);
+  if (traits == nullptr || traits->per_step) return unknown_elastic_policy(options.policy, false);
   const auto policy = make_elastic_policy(options.policy);
   auto pools = read_as((folder / "sim_cluster_spec.json").string(), parse_arena_cluster);
   if (!pools) return pools.error();

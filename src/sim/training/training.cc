@@ -488,10 +488,8 @@ class TrainingSimulation {
 
 Result<RunResult> run_training(TrainingBenchmark benchmark, const TrainingOptions& options) {
   const ElasticTraits* traits = find_elastic_policy(options.policy);
-  if (traits == nullptr)
-    return invalid_input("there is no policy '" + options.policy + "'; there are " +
-                         elastic_policy_names());
   BenchmarkRules rules = rules_of(benchmark);
+  if (traits == nullptr) return unknown_elastic_policy(options.policy, rules.pools.size() == 1);
   if (traits->per_step && rules.pools.size() > 1)
     return invalid_input("the policy '" + options.policy + "' knows one type of device only");
   Result<std::vector<TrainingJob>> lines = read_training_jobs(options.workload);
