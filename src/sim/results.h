@@ -60,6 +60,7 @@ struct RunResult {
   std::vector<JobResult> jobs;     // all that were submitted, in the order of submission
   std::vector<ClusterSample> samples;
   std::vector<double> decision_ms;  // how long each decision took
+  std::vector<std::string> notes;   // what should be known of the result; sentences
 };
 
 // The figures of a run, over all submitted jobs: one that has not ended counts as ended at the

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "core/spec/text.h"
 
 namespace tutti {
 namespace {
@@ -64,6 +65,11 @@ RunResult ArenaRounds::run(const std::vector<ArenaJob>& trace, ElasticPolicy& po
     live_.pop_back();
     snapshot_.jobs.pop_back();
   }
+  if (dropped_ > 0)
+    run_.notes.push_back(
+        fmt::format("Jobs without any measured speed on this cluster, which never run: {}; the "
+                    "first: {}.",
+                    dropped_, shown(first_dropped_)));
   return std::move(run_);
 }
 
@@ -119,7 +125,10 @@ void ArenaRounds::arrive(const ArenaJob& job, double submit_s) {
     view.options.push_back({speed.shape, 1 / speed.iteration_s});
   events_.push_back(submit_s);
   // One that runs nowhere is dropped for ever, as the benchmark does.
-  if (view.options.empty()) return;
+  if (view.options.empty()) {
+    if (dropped_++ == 0) first_dropped_ = job.name;
+    return;
+  }
   live_.push_back(std::move(live));
   snapshot_.jobs.push_back(std::move(view));
   tell_length(live_.size() - 1);

@@ -151,12 +151,16 @@ TEST(ArenaRounds, first_come_leaves_a_gap_rather_than_move_anybody) {
   EXPECT_EQ(result.samples[0].waiting, 2u);
 }
 
-TEST(ArenaRounds, one_that_runs_nowhere_is_dropped) {
+TEST(ArenaRounds, one_that_runs_nowhere_is_dropped_and_told) {
   auto lost = job_at(1000, 1, 60);
   lost.model = "other";
   const auto result = run_fifo(1, {lost}, {2, ArenaRestartCost::kCrius, ArenaPlacing::kFirstCome});
   ASSERT_EQ(result.jobs.size(), 1u);
   EXPECT_FALSE(result.jobs[0].first_start_s);
+  ASSERT_EQ(result.notes.size(), 1u);
+  EXPECT_EQ(result.notes[0],
+            "Jobs without any measured speed on this cluster, which never run: 1; the first: "
+            "'job'.");
 }
 
 }  // namespace

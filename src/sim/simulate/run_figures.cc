@@ -33,7 +33,7 @@ RunFigures figures_of(const RunResult& run, const Summary& summary) {
                    .finished = summary.finished,
                    .cluster = cluster_words(run),
                    .figures = {},
-                   .notes = {}};
+                   .notes = run.notes};
   const bool elastic = !run.decision_ms.empty();
   const auto unfinished = static_cast<double>(summary.jobs - summary.finished);
   shown.figures = {

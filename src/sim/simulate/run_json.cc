@@ -94,6 +94,9 @@ void write_run_json(const RunResult& run, const Summary& summary, const TextSink
     out(piece);
     piece.clear();
   }
+  piece += "],\"notes\":[";
+  for (std::size_t i = 0; i < run.notes.size(); ++i)
+    piece += (i > 0 ? "," : "") + json_string(run.notes[i]);
   out(piece + "],\"summary\":" + summary_json(summary, !run.decision_ms.empty()) + "}");
 }
 

@@ -15,7 +15,7 @@ std::string json_number(double number);
 
 using TextSink = std::function<void(std::string_view)>;
 
-// {"policy": …, "workload": …, "jobs": […], "summary": {…}}, in pieces.
+// {"policy": …, "workload": …, "jobs": […], "notes": […], "summary": {…}}, in pieces.
 void write_run_json(const RunResult& run, const Summary& summary, const TextSink& out);
 // The summary alone.
 std::string summary_json(const Summary& summary, bool timed);

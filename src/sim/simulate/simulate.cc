@@ -23,7 +23,6 @@ namespace {
 struct Done {
   RunResult run;
   Summary summary;
-  std::vector<std::string> notes;
 };
 
 // Where the work comes from, and what it runs on.
@@ -119,12 +118,13 @@ Result<Done> run_policy(const SimulationRequest& request, Stage& stage, const st
   }
   Result<TraceOutcome> outcome = run_trace(*stage.workload, options);
   if (!outcome) return outcome.error();
-  Done done{std::move(outcome->run), outcome->summary, stage.workload->left_out};
+  Done done{std::move(outcome->run), outcome->summary};
+  done.run.notes = stage.workload->left_out;
   done.run.policy = policy;
   done.run.workload = stage.workload->name;
   if (outcome->refused > 0)
-    done.notes.push_back(fmt::format("{} jobs fit no node and are not counted; the first: {}.",
-                                     outcome->refused, outcome->first_refusal));
+    done.run.notes.push_back(fmt::format("{} jobs fit no node and are not counted; the first: {}.",
+                                         outcome->refused, outcome->first_refusal));
   return done;
 }
 
@@ -137,7 +137,7 @@ Result<std::vector<Done>> run_all(const SimulationRequest& request, const Simula
       Result<RunResult> run = run_benchmark(request, policy);
       if (!run) return run.error();
       const Summary summary = summarise(*run);
-      all.push_back({*std::move(run), summary, {}});
+      all.push_back({*std::move(run), summary});
     }
     return all;
   }
@@ -189,10 +189,7 @@ Result<std::vector<RunFigures>> simulate(const SimulationRequest& request,
   }
   if (sinks.json) write_json(*all, sinks.json);
   std::vector<RunFigures> shown;
-  for (const Done& done : *all) {
-    shown.push_back(figures_of(done.run, done.summary));
-    shown.back().notes = done.notes;
-  }
+  for (const Done& done : *all) shown.push_back(figures_of(done.run, done.summary));
   return shown;
 }
 

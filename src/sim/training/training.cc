@@ -1,5 +1,7 @@
 #include "sim/training/training.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -14,6 +16,7 @@
 #include "core/elastic/learnt_speeds.h"
 #include "core/elastic/placement.h"
 #include "core/elastic/policies.h"
+#include "core/spec/text.h"
 #include "sim/training/trainee.h"
 #include "sim/training/training_jobs.h"
 
@@ -118,7 +121,8 @@ class TrainingSimulation {
     learn_in_advance();
   }
 
-  RunResult run() {
+  Result<RunResult> run() {
+    if (const auto error = never_runs()) return *error;
     result_.policy = traits_.name;
     result_.workload = options_.workload;
     for (const Pool& pool : rules_.pools) result_.devices += pool.devices();
@@ -131,6 +135,18 @@ class TrainingSimulation {
  private:
   std::string kind_of(const SimulatedJob& job) const {
     return traits_.shared ? job.line->application : job.line->name;
+  }
+
+  // A job that can run in no shape would wait for ever.
+  std::optional<Error> never_runs() const {
+    for (std::size_t j = 0; j < jobs_.size(); ++j) {
+      if (!view_of(j).options.empty()) continue;
+      const TrainingJob& line = lines_[j];
+      return invalid_input(
+          fmt::format("job {} can never run under {}: no type has {} GPUs for batches of {}",
+                      shown(line.name), traits_.name, line.devices, line.batch));
+    }
+    return std::nullopt;
   }
 
   // Devices that a job of this application can use at most.

@@ -27,6 +27,7 @@ Result<std::vector<TrainingJob>> read_training_jobs(const std::string& path) {
     if (!batch) return batch.error();
     if (*time < 0) return table->error_at(i, "a job cannot come before the start");
     if (*devices < 1) return table->error_at(i, "a job needs at least one device");
+    if (*batch < 1) return table->error_at(i, "a batch has at least one sample");
     jobs.push_back(
         {table->text(i, columns[0]), table->text(i, columns[2]), *time, *devices, *batch});
     if (!names.insert(jobs.back().name).second)

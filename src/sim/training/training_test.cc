@@ -109,18 +109,24 @@ TEST_F(MadeUpData, the_same_seed_gives_the_same_run) {
 }
 
 TEST_F(MadeUpData, bad_workloads_are_refused_with_file_and_line) {
-  const auto refused = [&](const std::string& text) {
+  const auto refused = [&](const std::string& text, const char* policy = "tutti") {
     const auto result = run_training(
         TrainingBenchmark::kPollux64,
-        {.data = folder_.string(), .workload = write("bad.csv", text), .policy = "tutti"});
+        {.data = folder_.string(), .workload = write("bad.csv", text), .policy = policy});
     return result ? std::string("accepted") : result.error().message;
   };
   const std::string head = "name,time,application,num_replicas,batch_size\n";
   EXPECT_NE(refused(head + "a,x,ncf,1,32\n").find("bad.csv:2: 'x'"), std::string::npos);
   EXPECT_NE(refused(head + "a,1,ncf,0,32\n").find("at least one device"), std::string::npos);
+  EXPECT_NE(refused(head + "a,1,ncf,1,0\n").find("bad.csv:2: a batch"), std::string::npos);
+  EXPECT_NE(refused(head + "a,1,ncf,1,-5\n").find("bad.csv:2: a batch"), std::string::npos);
   EXPECT_NE(refused(head + "a,1,ncf,1,32\na,2,ncf,1,32\n").find("a second job 'a'"),
             std::string::npos);
   EXPECT_NE(refused(head + "a,1,chess,1,32\n").find("'chess'"), std::string::npos);
+  for (const char* policy : {"fifo", "fair", "backfill", "srtf", "gavel", "las"})
+    EXPECT_NE(refused(head + "a,1,ncf,65,32\n", policy).find("job 'a' can never run"),
+              std::string::npos);
+  EXPECT_EQ(refused(head + "a,1,ncf,65,32\n", "tutti"), "accepted");  // it chooses by itself
   EXPECT_NE(refused(head).find("has no jobs"), std::string::npos);
   EXPECT_NE(refused("name\n").find("no column 'time'"), std::string::npos);
 }
