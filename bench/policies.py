@@ -21,7 +21,7 @@ BINARY = ROOT / "build/release/tutti"
 
 def simulate(data, benchmark, workload, policy, *more):
     words = [str(BINARY), "simulate", "--benchmark", benchmark, "--data", str(data),
-             "--workload", str(workload), "--policy", policy, "--json", *more]
+             "--workload", str(workload), "--policy", policy, "--json", "--timing", *more]
     done = subprocess.run(words, capture_output=True, check=False)
     if done.returncode != 0:
         sys.exit(f"{' '.join(words)}: {done.stderr.decode()}")

@@ -110,6 +110,40 @@ def test_report_is_one_page_with_everything(tutti, work, work_file):
     assert done.code == 1 and "cannot be written" in done.err
 
 
+@pytest.fixture
+def arena(work):
+    """A small cluster of arena-1280 and a trace for it, as words of `simulate`."""
+    speeds = {"1_a100_1_n_1_d": 10, "1_a100_1_n_2_d": 5, "1_a100_1_n_4_d": 2.5}
+    (work / "prof_database.json").write_text(json.dumps({"optimal": {"bert_760M_128": speeds}}))
+    (work / "sim_cluster_spec.json").write_text('[{"a100": {"node_num": 2}}]')
+    (work / "trace.csv").write_text(
+        "job_id,submission_time,num_iteration,model_name,deadline,batch_size,num_gpu,gpu_type\n"
+        "one,0,300,bert__760M,9000,128,2,a100\n"
+        "odd,0,300,gpt__1B,9000,128,2,a100\n")
+    return ("simulate", "--benchmark", "arena-1280", "--data", ".", "--workload", "trace.csv",
+            "--rounds", "9")
+
+
+def test_benchmarks_give_the_same_bytes_unless_asked_for_timing(tutti, work, arena):
+    for name in ("a.html", "b.html"):
+        tutti.ok(*arena, "--report", name)
+    assert (work / "a.html").read_bytes() == (work / "b.html").read_bytes()
+    told = tutti.ok(*arena, "--json")
+    assert tutti.ok(*arena, "--json").stdout == told.stdout
+    assert told.json()["summary"]["decision_ms_median"] is None
+    assert tutti.ok(*arena, "--json", "--timing").json()["summary"]["decision_ms_median"] > 0
+    assert "decision, median" not in tutti.ok(*arena).out
+    assert "decision, median" in tutti.ok(*arena, "--timing").out
+
+
+def test_benchmarks_tell_what_never_runs_and_nothing_that_is_not_known(tutti, arena):
+    told = tutti.ok(*arena, "--json").json()
+    assert (told["summary"]["finished"], told["summary"]["unfair"]) == (1, None)
+    assert "which never run: 1; the first: 'odd'" in told["notes"][0]
+    shown = tutti.ok(*arena).out
+    assert "the first: 'odd'" in shown and "fair share" not in shown
+
+
 @pytest.mark.parametrize("arguments, said", [
     ([], "what shall be simulated?"),
     (["work.yaml", "--from-history"], "exclude each other"),
@@ -132,6 +166,7 @@ def test_report_is_one_page_with_everything(tutti, work, work_file):
      "--restart-cost is for --benchmark arena-1280"),
     (["--benchmark", "arena-1280", "--data", "d", "--workload", "w", "--knowledge", "cold"],
      "--knowledge is not for --benchmark arena-1280"),
+    (["work.yaml", "--timing"], "--timing needs --benchmark"),
     (["--benchmark", "sia-64", "--data", "d", "--workload", "w", "--length", "long"],
      "none of declared, oblivious, noisy"),
 ])

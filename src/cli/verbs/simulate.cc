@@ -53,6 +53,12 @@ constexpr Option kBenchmarkOptions[] = {
     {"rounds", 0, Kind::kValue, "N", "end after so many rounds", {}},
     {"restart-cost", 0, Kind::kValue, "crius|others", "what a restart costs in arena-1280 (crius)",
      "crius others"},
+    {"timing",
+     0,
+     Kind::kFlag,
+     {},
+     "also tell how long decisions took, which differs from run to run",
+     {}},
 };
 constexpr Option kOutputOptions[] = {
     {"report", 0, Kind::kValue, "FILE", "write a page with pictures, such as out.html", "<file>"},
@@ -158,6 +164,7 @@ Result<void> read_benchmark(const Arguments& arguments, SimulationRequest& reque
   }
   request.data = arguments.value("data");
   request.workload = arguments.value("workload");
+  request.timing = arguments.has("timing");
   if (arguments.has("knowledge") && request.benchmark == "arena-1280")
     return invalid_input(
         "--knowledge is not for --benchmark arena-1280, whose jobs have measured speeds only");

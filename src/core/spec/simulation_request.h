@@ -37,6 +37,7 @@ struct SimulationRequest {
   std::string length;        // "declared", "oblivious" or "noisy"
   std::uint32_t rounds = 0;  // zero: until all has ended
   std::string restart_cost;  // "crius" or "others"
+  bool timing = false;       // how long decisions took, which differs from run to run
 
   bool json = false;   // per-job results are wanted too
   std::string report;  // file of the page; empty: none

@@ -34,7 +34,7 @@ RunFigures figures_of(const RunResult& run, const Summary& summary) {
                    .cluster = cluster_words(run),
                    .figures = {},
                    .notes = run.notes};
-  const bool elastic = !run.decision_ms.empty();
+  const bool timed = !run.decision_ms.empty();
   const auto unfinished = static_cast<double>(summary.jobs - summary.finished);
   shown.figures = {
       {"finished", Unit::kNumber, Better::kMore, static_cast<double>(summary.finished)},
@@ -58,8 +58,8 @@ RunFigures figures_of(const RunResult& run, const Summary& summary) {
        summary.deadlines_met.has_value()},
       {"throughput, mean", Unit::kRatio, Better::kMore, summary.throughput_mean,
        summary.throughput_mean > 0},
-      {"decision, median", Unit::kMilliseconds, Better::kLess, summary.decision_ms_median, elastic},
-      {"  95 %", Unit::kMilliseconds, Better::kLess, summary.decision_ms_p95, elastic},
+      {"decision, median", Unit::kMilliseconds, Better::kLess, summary.decision_ms_median, timed},
+      {"  95 %", Unit::kMilliseconds, Better::kLess, summary.decision_ms_p95, timed},
   };
   return shown;
 }

@@ -136,6 +136,7 @@ Result<std::vector<Done>> run_all(const SimulationRequest& request, const Simula
       if (sinks.progress) sinks.progress(request.benchmark + ": " + policy);
       Result<RunResult> run = run_benchmark(request, policy);
       if (!run) return run.error();
+      if (!request.timing) run->decision_ms.clear();
       const Summary summary = summarise(*run);
       all.push_back({*std::move(run), summary});
     }
