@@ -25,6 +25,18 @@ double part_of(double part, double whole) {
 
 }  // namespace
 
+std::string pool_node_name(const Pool& pool, std::uint32_t number) {
+  return pool.type + "-" + std::to_string(number);
+}
+
+void set_cluster(const std::vector<Pool>& pools, RunResult& run) {
+  for (const Pool& pool : pools) {
+    run.devices += pool.devices();
+    for (std::uint32_t number = 0; number < pool.nodes; ++number)
+      run.nodes.push_back({pool_node_name(pool, number), pool.type, pool.per_node});
+  }
+}
+
 void SummaryBuilder::add(const JobResult& job, double horizon_s) {
   const double end = job.finish_s.value_or(horizon_s);
   const double time = end - job.submit_s;

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "core/elastic/view.h"
+
 namespace tutti {
 
 // A stretch of time in which a job had the same devices.
@@ -55,13 +57,18 @@ struct RunResult {
   std::string workload;
   double horizon_s = 0;  // when the simulation ended
   std::uint32_t devices = 0;
-  bool cores = false;              // the cluster has no devices: `devices` counts cores
-  std::vector<ClusterNode> nodes;  // may be empty: then those of the jobs' spans are all
-  std::vector<JobResult> jobs;     // all that were submitted, in the order of submission
+  bool cores = false;  // the cluster has no devices: `devices` counts cores
+  std::vector<ClusterNode> nodes;
+  std::vector<JobResult> jobs;  // all that were submitted, in the order of submission
   std::vector<ClusterSample> samples;
   std::vector<double> decision_ms;  // how long each decision took
   std::vector<std::string> notes;   // what should be known of the result; sentences
 };
+
+// What the nodes of a pool are called: a100-0, a100-1, …
+std::string pool_node_name(const Pool& pool, std::uint32_t number);
+// The run is one on these pools.
+void set_cluster(const std::vector<Pool>& pools, RunResult& run);
 
 // The figures of a run, over all submitted jobs: one that has not ended counts as ended at the
 // horizon. Times in seconds.

@@ -136,6 +136,13 @@ def test_benchmarks_give_the_same_bytes_unless_asked_for_timing(tutti, work, are
     assert "decision, median" in tutti.ok(*arena, "--timing").out
 
 
+def test_the_report_of_a_benchmark_has_every_device(tutti, work, arena):
+    assert "2 jobs on 2 nodes: 8 a100" in tutti.ok(*arena, "--report", "out.html").out
+    data = re.search(r"const DATA = (\{.*\});", (work / "out.html").read_text())[1]
+    assert [(node["name"], node["rows"]) for node in json.loads(data)["runs"][0]["nodes"]] == [
+        ("a100-0", 4), ("a100-1", 4)]
+
+
 def test_benchmarks_tell_what_never_runs_and_nothing_that_is_not_known(tutti, arena):
     told = tutti.ok(*arena, "--json").json()
     assert (told["summary"]["finished"], told["summary"]["unfair"]) == (1, None)

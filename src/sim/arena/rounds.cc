@@ -39,7 +39,7 @@ ArenaRounds::ArenaRounds(std::vector<Pool> pools, ArenaSpeeds speeds, Options op
       options_(options),
       lengths_(options.length, options.seed),
       seats_(pools) {
-  for (const Pool& pool : pools) run_.devices += pool.devices();
+  set_cluster(pools, run_);
   snapshot_.pools = std::move(pools);
 }
 
@@ -268,10 +268,10 @@ void ArenaRounds::stop(std::size_t at) {
   seats_.give_back(shape, live.seat);
   live.debt_s = 0;
   job.current.reset();
-  const std::string& type = snapshot_.pools[shape.pool].type;
-  JobSpan span{live.run_from_s, snapshot_.now_s, type, {}};
+  const Pool& pool = snapshot_.pools[shape.pool];
+  JobSpan span{live.run_from_s, snapshot_.now_s, pool.type, {}};
   for (const std::uint32_t node : live.seat)
-    span.nodes.insert(span.nodes.end(), per_node(shape), fmt::format("{}-{}", type, node));
+    span.nodes.insert(span.nodes.end(), per_node(shape), pool_node_name(pool, node));
   result_of(at).spans.push_back(std::move(span));
   live.seat.clear();
 }

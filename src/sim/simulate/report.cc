@@ -54,25 +54,12 @@ class NodeRows {
   bool full_ = false;  // no more rows than the node has devices
 };
 
-std::vector<ClusterNode> nodes_in(const RunResult& run) {
-  if (!run.nodes.empty()) return run.nodes;
-  std::map<std::string, std::string> types;
-  for (const JobResult& job : run.jobs) {
-    for (const JobSpan& span : job.spans) {
-      for (const std::string& node : span.nodes) types.emplace(node, span.type);
-    }
-  }
-  std::vector<ClusterNode> nodes;
-  for (const auto& [name, type] : types) nodes.push_back({name, type, 0});
-  return nodes;
-}
-
 using NodeStretches = std::vector<std::vector<Stretch>>;
 
-NodeStretches stretches_of(const RunResult& run, const std::vector<ClusterNode>& nodes) {
+NodeStretches stretches_of(const RunResult& run) {
   std::unordered_map<std::string, std::size_t> index;
-  for (std::size_t i = 0; i < nodes.size(); ++i) index.emplace(nodes[i].name, i);
-  NodeStretches all(nodes.size());
+  for (std::size_t i = 0; i < run.nodes.size(); ++i) index.emplace(run.nodes[i].name, i);
+  NodeStretches all(run.nodes.size());
   for (std::size_t j = 0; j < run.jobs.size(); ++j) {
     for (const JobSpan& span : run.jobs[j].spans) {
       std::map<std::size_t, std::uint32_t> counts;
@@ -93,8 +80,8 @@ NodeStretches stretches_of(const RunResult& run, const std::vector<ClusterNode>&
 // "nodes": [{name, type, rows, bars: [job, from, to, first row, rows, …]}]: a bar is a run of
 // neighbouring rows.
 std::string nodes_json(const RunResult& run) {
-  const std::vector<ClusterNode> nodes = nodes_in(run);
-  const NodeStretches stretches = stretches_of(run, nodes);
+  const std::vector<ClusterNode>& nodes = run.nodes;
+  const NodeStretches stretches = stretches_of(run);
   std::string out;
   std::size_t rows_left = kMostRows;
   for (std::size_t i = 0; i < nodes.size() && rows_left > 0; ++i) {

@@ -10,7 +10,6 @@ using Better = Figure::Better;
 
 // "8 nodes: 32 A100, 32 V100".
 std::string cluster_words(const RunResult& run) {
-  if (run.nodes.empty()) return std::to_string(run.devices) + " GPUs";
   std::map<std::string, std::uint64_t> by_type;
   for (const ClusterNode& node : run.nodes) by_type[node.type] += node.devices;
   std::string words =

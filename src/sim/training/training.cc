@@ -125,7 +125,7 @@ class TrainingSimulation {
     if (const auto error = never_runs()) return *error;
     result_.policy = traits_.name;
     result_.workload = options_.workload;
-    for (const Pool& pool : rules_.pools) result_.devices += pool.devices();
+    set_cluster(rules_.pools, result_);
     const std::uint32_t most = options_.rounds > 0 ? options_.rounds : kMostRounds;
     for (std::uint32_t round = 0; round < most && left_ > 0; ++round) step();
     finish();
@@ -304,11 +304,11 @@ class TrainingSimulation {
       return;
     }
     if (!job.result.first_start_s) job.result.first_start_s = now_s_;
-    const std::string& type = rules_.pools[placement.pool].type;
-    job.trainee->place(type, layout_of(placement), moved);
-    JobSpan span{.from_s = now_s_, .to_s = now_s_, .type = type, .nodes = {}};
+    const Pool& pool = rules_.pools[placement.pool];
+    job.trainee->place(pool.type, layout_of(placement), moved);
+    JobSpan span{.from_s = now_s_, .to_s = now_s_, .type = pool.type, .nodes = {}};
     for (const std::uint32_t node : placement.nodes)
-      span.nodes.push_back(type + "-" + std::to_string(node));
+      span.nodes.push_back(pool_node_name(pool, node));
     job.result.spans.push_back(std::move(span));
   }
 

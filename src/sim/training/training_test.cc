@@ -101,6 +101,15 @@ TEST_F(MadeUpData, lines_may_be_in_any_order_of_time) {
   }
 }
 
+TEST_F(MadeUpData, the_run_has_all_nodes_used_or_not) {
+  const RunResult result = run("fifo", "a,5,ncf,1,32\n");
+  ASSERT_EQ(result.nodes.size(), 16u);
+  EXPECT_EQ(result.nodes[15].name, "aws-15");
+  EXPECT_EQ(result.nodes[15].devices, 4u);
+  EXPECT_EQ(result.jobs[0].spans[0].nodes, (std::vector<std::string>{"aws-0"}));
+  EXPECT_EQ(result.devices, 64u);
+}
+
 TEST_F(MadeUpData, the_same_seed_gives_the_same_run) {
   const RunResult first = run("tutti", "a,5,ncf,4,32\nb,70,ncf,1,32\n");
   const RunResult second = run("tutti", "a,5,ncf,4,32\nb,70,ncf,1,32\n");
