@@ -37,6 +37,12 @@ Result<Configuration> parse_configuration(std::string_view text) {
   const std::string_view type = text.substr(std::min(mark + 1, text.size()));
   if (!count || *count == 0 || !is_type_name(type))
     return invalid_input(shown(text) + " is no configuration; such as 4xA100");
+  // As `plan` writes a cell of several nodes; no type begins like that.
+  if (const std::size_t second = type.find('x');
+      second != type.npos && parse_digits(type.substr(0, second), kMostDevices))
+    return invalid_input(shown(text) +
+                         " is on several nodes, but a configuration is on one, such as " +
+                         std::string(type) + "; for several nodes, give workers");
   return Configuration{std::string(type), static_cast<std::uint32_t>(*count)};
 }
 

@@ -26,6 +26,14 @@ TEST(Configurations, what_is_none_is_refused) {
     EXPECT_FALSE(parse_configurations(text)) << text;
 }
 
+TEST(Configurations, one_of_several_nodes_is_refused_with_what_is_possible) {
+  for (const char* text : {"2x4xA100", "4xV100,2x4xA100"})
+    EXPECT_EQ(parse_configurations(text).error().message,
+              "'2x4xA100' is on several nodes, but a configuration is on one, such as 4xA100; for "
+              "several nodes, give workers");
+  EXPECT_TRUE(parse_configurations("4xRTX-6000,2x3090,1xmax"));
+}
+
 TEST(Configurations, a_job_file_may_list_them_and_name_its_model) {
   const auto file = parse_job_file(
       "command: train\nconfigurations: [4xA100, 8xV100]\n"
