@@ -9,7 +9,7 @@
 #include "core/spec/field.h"
 #include "core/spec/machine.h"
 #include "core/spec/manifest.h"
-#include "core/spec/model_text.h"
+#include "core/spec/model_yaml.h"
 #include "core/spec/text.h"
 #include "core/spec/validate.h"
 #include "core/spec/workers_yaml.h"
@@ -62,8 +62,8 @@ class JobReader {
   Result<void> read_snapshot(const YamlNode& value);
   Result<void> note_workers(const YamlNode& value);
   Result<void> read_container_field(const YamlNode& value);
-  Result<void> read_configurations(const YamlNode& value);
-  Result<void> read_model(const YamlNode& value);
+  Result<void> read_configurations_field(const YamlNode& value);
+  Result<void> read_model_field(const YamlNode& value);
 
   const YamlReader reader_;
   JobFileEntry entry_;
@@ -88,8 +88,8 @@ const std::array<JobReader::Field, 14> JobReader::kFields = {{
     {"snapshot", &JobReader::read_snapshot},
     {"workers", &JobReader::note_workers},
     {"container", &JobReader::read_container_field},
-    {"configurations", &JobReader::read_configurations},
-    {"model", &JobReader::read_model},
+    {"configurations", &JobReader::read_configurations_field},
+    {"model", &JobReader::read_model_field},
 }};
 
 std::vector<std::string_view> JobReader::known_fields() {
@@ -296,35 +296,12 @@ Result<void> JobReader::read_container_field(const YamlNode& value) {
   return read_container(reader_, value, entry_.spec.container);
 }
 
-// A list, or one text with commas.
-Result<void> JobReader::read_configurations(const YamlNode& value) {
-  if (value.kind == Kind::kText) return read_scalar("configurations", value);
-  const auto list = texts(value, "configurations");
-  if (!list) return list.error();
-  std::string text;
-  for (const std::string& one : *list) text += (text.empty() ? "" : ",") + one;
-  const auto stored = set_field(entry_.spec, "configurations", text);
-  return stored ? stored : Result<void>(error(value, stored.error().message));
+Result<void> JobReader::read_configurations_field(const YamlNode& value) {
+  return read_configurations(reader_, value, entry_.spec);
 }
 
-Result<void> JobReader::read_model(const YamlNode& value) {
-  if (value.kind == Kind::kText) return read_scalar("model", value);
-  static constexpr YamlField<ModelRun> kModelFields[] = {
-      {"name", [](const YamlReader& reader, const YamlNode& item,
-                  ModelRun& run) { return reader.keep(reader.text(item, "name"), run.name); }},
-      {"params",
-       [](const YamlReader& reader, const YamlNode& item, ModelRun& run) {
-         return reader.store(item, parse_parameters(item.text), run.parameters);
-       }},
-      {"batch",
-       [](const YamlReader& reader, const YamlNode& item, ModelRun& run) {
-         return reader.store(item, parse_batch(item.text), run.batch);
-       }},
-  };
-  const auto done = read_fields<ModelRun>(reader_, value, "model", kModelFields, entry_.spec.model);
-  if (!done) return done;
-  const auto checked = check_model_run(entry_.spec.model);
-  return checked ? checked : Result<void>(error(value, checked.error().message));
+Result<void> JobReader::read_model_field(const YamlNode& value) {
+  return read_model(reader_, value, entry_.spec);
 }
 
 Result<JobFileEntry> entry_of_manifest(const YamlNode& root, const std::string& file_name) {

@@ -193,6 +193,19 @@ TEST(yaml_workload, a_job_may_be_a_gang) {
   EXPECT_EQ(read->jobs[0].spec.gang.workers[0].ranks.count, 4u);
 }
 
+TEST(yaml_workload, configurations_and_models_are_written_as_in_job_files) {
+  const auto read = parse_yaml_workload(
+      "jobs:\n"
+      "  - {name: a, runs: 1h, configurations: [4xA100, 8xV100],\n"
+      "     model: {name: bert, params: 1.3B, batch: 256}}\n"
+      "  - {name: a, runs: 1h, configurations: '4xA100,8xV100', model: bert_1.3B_256}\n",
+      "w.yaml");
+  ASSERT_TRUE(read.has_value()) << read.error().message;
+  EXPECT_EQ(read->jobs[0].spec.request.configurations.size(), 2u);
+  EXPECT_EQ(read->jobs[0].spec.model.batch, 256u);
+  EXPECT_EQ(read->jobs[0].spec, read->jobs[1].spec);
+}
+
 std::string yaml_error_of(const std::string& text) {
   const auto read = parse_yaml_workload(text, "w.yaml");
   return read ? "no error" : read.error().message;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/spec/field.h"
+#include "core/spec/model_yaml.h"
 #include "core/spec/quantity.h"
 #include "core/spec/text.h"
 #include "core/spec/validate.h"
@@ -130,6 +131,8 @@ Result<void> EntryReader::read_one(const YamlNode& key, const YamlNode& value) {
   if (name == "count") return put_number(reader_, value, name, kMostCopies, count_);
   if (name == "user") return reader_.keep(reader_.text(value, name), job_.spec.user);
   if (name == "labels") return reader_.keep(reader_.texts(value, name), job_.spec.request.labels);
+  if (name == "configurations") return read_configurations(reader_, value, job_.spec);
+  if (name == "model") return read_model(reader_, value, job_.spec);
   if (name == "workers") {
     workers_ = &value;
     return {};
