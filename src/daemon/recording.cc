@@ -82,7 +82,7 @@ Result<void> read_jobs_of(SqliteHistory& history, TimePoint since, Recording& re
       Result<JobSpec> spec = history.spec(summary.row.id);
       if (!spec) return spec.error();
       if (spec->lease) continue;
-      RecordedJob job{*std::move(spec), summary.row.submitted_at, {}};
+      RecordedJob job{summary.row.id, *std::move(spec), summary.row.submitted_at, {}};
       const Result<bool> whole = read_runs(history, recording.nodes, summary.row.id, job);
       if (!whole) return whole.error();
       if (*whole)

@@ -212,6 +212,16 @@ def test_history_runs_again_and_the_daemon_is_not_disturbed(daemon, work):
     assert "2 nodes: 4 cores" in shown
 
 
+def test_history_keeps_what_jobs_waited_for(daemon):
+    first = daemon.submit("-n", "first", "--cpus", "1", "--", "sleep", "0.3")
+    second = daemon.submit("-n", "second", "--cpus", "1", "--after", first, "--", "true")
+    for job in (first, second):
+        daemon.until_final(job)
+    told = daemon.ok("simulate", "--from-history", "--json").json()
+    jobs = {job["name"]: job for job in told["jobs"]}
+    assert jobs["second"]["first_start_s"] >= jobs["first"]["finish_s"]
+
+
 def test_history_is_read_without_a_daemon_and_missed_where_there_is_none(tutti):
     done = tutti("simulate", "--from-history")
     assert done.code == 1 and "there is no history in" in done.err

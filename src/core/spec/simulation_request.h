@@ -67,6 +67,7 @@ struct RunFigures {
 
 // A job that a home has run: what it asked for and how long its tasks took.
 struct RecordedJob {
+  JobId id;
   JobSpec spec;
   TimePoint submitted_at;
   std::vector<Duration> runs;  // by task

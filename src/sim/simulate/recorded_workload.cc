@@ -20,6 +20,8 @@ JobSpec outline_of(const JobSpec& spec) {
     group.command = {};
     group.env.clear();
   }
+  // It ran: what it waited for had ended as it should.
+  for (const Dependency& one : spec.after) copy.after.push_back({one.job, Dependency::When::kAny});
   copy.priority = spec.priority;
   copy.time_limit = spec.time_limit;
   if (copy.request.devices.unknown()) copy.request.devices.sharing = Sharing::kNever;
@@ -37,7 +39,8 @@ Result<std::unique_ptr<Workload>> recorded_workload(Recording recording) {
     WorkloadJob one{.submit = job.submitted_at - first,
                     .spec = outline_of(job.spec),
                     .runs = std::move(job.runs),
-                    .deadline = {}};
+                    .deadline = {},
+                    .id = job.id};
     // A limit that ended it ends it again; one that it was granted more than, does not.
     for (const Duration& runs : one.runs) {
       if (one.spec.time_limit.value > 0) one.spec.time_limit = std::max(one.spec.time_limit, runs);

@@ -37,6 +37,7 @@ class RunRecord final : public Publisher {
 
   // How long a task runs.
   Duration run_of(TaskId task) const;
+  bool is_live(JobId job) const { return live_.contains(job); }
   std::size_t live() const { return live_.size(); }
   std::uint64_t ended() const { return ended_; }
   double now_s() const { return now_s_; }

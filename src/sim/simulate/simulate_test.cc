@@ -122,6 +122,29 @@ TEST(trace_run, fairness_is_against_an_equal_part_of_the_cluster) {
   EXPECT_DOUBLE_EQ(done.summary.unfair.value(), 0.5);
 }
 
+// `second` waits for `first` although there is room; `late` names one that has ended by then, and
+// one that is not there.
+TEST(trace_run, jobs_wait_for_those_that_they_name) {
+  auto parsed = parse_yaml_workload(
+      "cluster:\n  - {nodes: 1, cpus: 4}\n"
+      "jobs:\n"
+      "  - {name: first, runs: 100s}\n"
+      "  - {name: second, runs: 10s}\n"
+      "  - {name: late, submit: 200s, runs: 10s}\n",
+      "w.yaml");
+  ASSERT_TRUE(parsed);
+  parsed->jobs[0].id = JobId(70);
+  parsed->jobs[1].spec.after = {{JobId(70), Dependency::When::kAny}};
+  parsed->jobs[2].spec.after = {{JobId(70), Dependency::When::kAny},
+                                {JobId(3), Dependency::When::kAny}};
+  Case made{workload_of(parsed->jobs), {}};
+  made.options.nodes = nodes_of(parsed->cluster);
+  made.options.detail = Detail::kJobs;
+  const TraceOutcome done = run(std::move(made));
+  EXPECT_THAT(ends(done.run), ElementsAre(100, 110, 210));
+  EXPECT_EQ(done.refused, 0u) << done.first_refusal;
+}
+
 TEST(trace_run, a_job_wider_than_a_node_runs_on_several) {
   const TraceOutcome done =
       run(read("cluster:\n"

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 #include <random>
+#include <unordered_map>
 
 #include "base/check.h"
 #include "control/controller.h"
@@ -46,6 +47,7 @@ class TraceRun {
  private:
   Result<void> read_ahead();
   void submit(WorkloadJob job);
+  void name_as_here(std::vector<Dependency>& after);
   void settle();
   TimePoint next_time() const;
 
@@ -61,6 +63,7 @@ class TraceRun {
   std::optional<WorkloadJob> head_;  // the next job
   std::uint32_t head_copies_ = 0;
   std::uint64_t number_ = 0;
+  std::unordered_map<JobId, JobId> ids_;  // of the workload, and here
   TimePoint due_;
 };
 
@@ -90,19 +93,35 @@ Result<void> TraceRun::read_ahead() {
   return {};
 }
 
+// Jobs that have ended or are not there are waited for no more.
+void TraceRun::name_as_here(std::vector<Dependency>& after) {
+  if (after.empty()) return;
+  settle();  // so that those of this moment have their ids
+  std::vector<Dependency> here;
+  for (const Dependency& one : after) {
+    const auto found = ids_.find(one.job);
+    if (found != ids_.end() && record_.is_live(found->second))
+      here.push_back({found->second, one.when});
+  }
+  after = std::move(here);
+}
+
 void TraceRun::submit(WorkloadJob job) {
   const std::uint64_t number = number_++;
+  name_as_here(job.spec.after);
   spread(job.spec, options_.nodes);
   record_.expect(number, job);
   job.spec.command.argv = {"sim", std::to_string(number)};
   job.spec.workdir = "/";
   if (job.spec.user.empty()) job.spec.user = "somebody";
   if (job.spec.kind.empty()) job.spec.kind = "job";
-  controller_.submit({std::move(job.spec)}, false, [this, number](const Result<Submitted>& reply) {
-    if (reply) return;
-    if (outcome_.refused++ == 0) outcome_.first_refusal = reply.error().message;
-    record_.refused(number);
-  });
+  controller_.submit({std::move(job.spec)}, false,
+                     [this, number, id = job.id](const Result<Submitted>& reply) {
+                       if (reply && id.value > 0) ids_[id] = reply->jobs.front();
+                       if (reply) return;
+                       if (outcome_.refused++ == 0) outcome_.first_refusal = reply.error().message;
+                       record_.refused(number);
+                     });
 }
 
 TimePoint TraceRun::next_time() const {

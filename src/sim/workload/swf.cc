@@ -87,8 +87,11 @@ Result<std::optional<WorkloadJob>> SwfReader::read(std::string_view line, std::u
     return std::optional<WorkloadJob>();
   }
   widest_ = std::max(widest_, static_cast<std::uint64_t>(processors));
-  WorkloadJob job{
-      .submit = fields[kSwfSubmit], .spec = {}, .runs = {fields[kSwfRun]}, .deadline = {}};
+  WorkloadJob job{.submit = fields[kSwfSubmit],
+                  .spec = {},
+                  .runs = {fields[kSwfRun]},
+                  .deadline = {},
+                  .id = {}};
   JobSpec& spec = job.spec;
   spec.name = std::to_string(whole(fields[kSwfJob]));
   spec.user = named("user", fields[kSwfUser]);

@@ -16,9 +16,10 @@ namespace tutti {
 // A job of a workload: what its user asks for, when, and what it then does.
 struct WorkloadJob {
   Duration submit;             // since the workload's start
-  JobSpec spec;                // without a command
+  JobSpec spec;                // without a command; `after` names jobs by their `id` here
   std::vector<Duration> runs;  // by task; the last one is that of all further tasks
   Duration deadline;           // after submission; zero: none
+  JobId id;                    // zero: nobody names it
 };
 
 // Work in the order of submission, read as it is needed: a trace of millions of jobs takes no more
