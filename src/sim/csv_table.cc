@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <utility>
@@ -93,6 +94,9 @@ Error CsvTable::error_at(std::size_t row, std::string what) const {
 }
 
 Result<std::string> read_whole_file(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored))
+    return invalid_input("'" + path + "' is a folder; name a file in it");
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   const std::streamoff size = file ? static_cast<std::streamoff>(file.tellg()) : -1;
   if (size < 0) return not_found("cannot read '" + path + "'");

@@ -173,6 +173,8 @@ def test_benchmarks_tell_what_never_runs_and_nothing_that_is_not_known(tutti, ar
      "--restart-cost is for --benchmark arena-1280"),
     (["--benchmark", "arena-1280", "--data", "d", "--workload", "w", "--knowledge", "cold"],
      "--knowledge is not for --benchmark arena-1280"),
+    (["--benchmark", "sia-64", "--data", "d", "--workload", "."], "'.' is a folder; name a file"),
+    (["work.yaml", "--cluster", "."], "'.' is a folder; name a file"),
     (["work.yaml", "--timing"], "--timing needs --benchmark"),
     (["--benchmark", "sia-64", "--data", "d", "--workload", "w", "--length", "long"],
      "none of declared, oblivious, noisy"),
