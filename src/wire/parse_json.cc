@@ -1,5 +1,6 @@
 #include <boost/json.hpp>
 #include <boost/json/basic_parser_impl.hpp>
+#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <set>
@@ -69,11 +70,13 @@ struct Building {
     stack.push_uint64(number);
     return true;
   }
-  bool on_double(double number, json::string_view, error_code& error) {
+  bool on_double(double number, json::string_view text, error_code& error) {
     if (!std::isfinite(number)) {
       error = not_finite();
       return false;
     }
+    // The library's number may be off in its last digit. What is too small for one stays zero.
+    std::from_chars(text.data(), text.data() + text.size(), number);
     stack.push_double(number);
     return true;
   }

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <boost/json.hpp>
+#include <cmath>
+#include <cstdint>
 #include <limits>
 
 #include "wire/base64.h"
@@ -55,6 +57,22 @@ TEST(ParseJson, size_is_bounded) {
   const auto value = parse_json("[1,2]", limits);
   ASSERT_FALSE(value);
   EXPECT_EQ(value.error().code, ErrorCode::kExhausted);
+}
+
+TEST(ParseJson, numbers_are_read_to_their_last_digit) {
+  std::uint64_t bits = 1;
+  for (int i = 0; i < 1000; ++i) {
+    bits = bits * 6364136223846793005u + 1442695040888963407u;
+    const double number = static_cast<double>(bits >> 11) * 0x1.0p-53 * std::pow(10, i % 20 - 10);
+    const std::string text = json_text(json::value(number));
+    const auto alone = parse_json(text);
+    const auto inside = parse_json("[" + text + ",1]");
+    ASSERT_TRUE(alone && inside) << text;
+    EXPECT_EQ(alone->to_number<double>(), number) << text;
+    EXPECT_EQ(inside->at(0).to_number<double>(), number) << text;
+  }
+  EXPECT_EQ(parse_json("[-1.5E+3]")->at(0).as_double(), -1500);
+  EXPECT_EQ(parse_json("[1e-400]")->at(0).as_double(), 0);
 }
 
 TEST(ParseJson, numbers_that_a_double_cannot_hold_are_refused) {
