@@ -260,7 +260,8 @@ const Verb kSimulateVerb{
         "Completion times are over all submitted jobs. Of several policies the best value is "
         "marked with a star. Results depend on the input and --seed alone.\n\n"
         "--benchmark runs one of the published benchmarks of elastic training in its own "
-        "physics.",
+        "physics. Its rounds call the elastic policies directly, not through the scheduler of the "
+        "daemon, which has none of them yet.",
     .usage = "[OPTIONS] [FILE…]",
     .word_choices = "<file>",
     .tail = Tail::kWords,
