@@ -166,6 +166,8 @@ TimePoint Controller::step() {
   if (ready || woken || has_to_schedule()) schedule();
   finish_round();
   if (!trouble_.empty()) return now_ + kTryAgain;
+  if (const bool awaited = ledger_.awaits_devices(); awaited != devices_awaited_)
+    executor_.await_devices(devices_awaited_ = awaited);
   return earlier(earlier(ledger_.next_due(), wake_at_), next_barrier());
 }
 

@@ -153,7 +153,8 @@ class Controller : public Front, public ReportSink {
   std::map<JobId, Barrier> barriers_;
   std::set<JobId> disturbed_;  // gangs of which a rank ended or was cancelled in this round
   Ordering ordering_ = Ordering::kFair;
-  bool closed_ = false;  // as the last plan said
+  bool closed_ = false;           // as the last plan said
+  bool devices_awaited_ = false;  // as the executor was told
   TimePoint wake_at_;
   Duration last_pass_;
   std::uint64_t rounds_ = 0;

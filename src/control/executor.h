@@ -127,6 +127,9 @@ class Executor {
 
   // Everything reported up to now is on disk: results may be forgotten.
   virtual void journalled(std::span<const AttemptId> ended) = 0;
+
+  // Whether work waits for devices: while it does, what others do with them is looked at.
+  virtual void await_devices(bool /*awaited*/) {}
 };
 
 }  // namespace tutti

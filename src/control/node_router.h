@@ -17,6 +17,8 @@ class NodeRouter final : public Executor {
   void order(std::vector<Effect> effects) override;
   // Both are told: an executor ignores attempts that it does not know.
   void journalled(std::span<const AttemptId> ended) override;
+  // Machines elsewhere are measured all the time.
+  void await_devices(bool awaited) override { here_.await_devices(awaited); }
 
  private:
   Executor& here_;

@@ -10,7 +10,7 @@ namespace {
 constexpr Duration kPause = milliseconds(100);
 constexpr Duration kFirstPause = milliseconds(25);  // while something has just started
 constexpr Duration kFirstTime = milliseconds(500);
-constexpr Duration kSlowPause = seconds(1);
+constexpr Duration kSlowPause = seconds(1);   // also while somebody waits and nobody has a device
 constexpr Duration kAfterwards = seconds(1);  // what stays on a device is then seen as foreign
 constexpr Duration kProveFree = seconds(10);
 constexpr Duration kPreallocationTime = seconds(10);
@@ -77,9 +77,13 @@ void GpuWatcher::stop() {
 
 Result<void> GpuWatcher::attach(const Known& known, ReportSink& sink) {
   const Reading reading = read();
+  std::vector<Effect> orders;
+  const std::lock_guard in_order(order_mutex_);
   {
     const std::lock_guard lock(mutex_);
     sink_ = &sink;
+    // Those behind are about to tell what was ordered.
+    for (auto& [attempt, start] : std::exchange(doubtful_, {})) orders.emplace_back(start);
     const bool held =
         std::any_of(known.attempts.begin(), known.attempts.end(),
                     [](const KnownAttempt& one) { return !one.allocation.devices.empty(); });
@@ -98,30 +102,80 @@ Result<void> GpuWatcher::attach(const Known& known, ReportSink& sink) {
       watched.started_at = one.started_at;
     }
   }
+  if (!orders.empty()) behind_.order(std::move(orders));
   if (const Result<void> attached = behind_.attach(known, *this); !attached) return attached;
   if (!sources_.empty() && !thread_.joinable()) thread_ = std::thread([this] { watch(); });
   return {};
 }
 
 void GpuWatcher::order(std::vector<Effect> effects) {
+  std::vector<Effect> passed;
+  std::vector<Report> reports;
   bool wake = false;
+  const std::lock_guard in_order(order_mutex_);
   {
     const std::lock_guard lock(mutex_);
-    for (const Effect& effect : effects) {
-      const auto* start = std::get_if<StartAttempt>(&effect);
-      if (start == nullptr || start->allocation.devices.empty()) continue;
-      wake = idle_;
-      Watched& watched = watched_[start->attempt];
-      watched.grants = start->allocation.devices;
-      watched.lease = start->context->lease;
-      if (!watched.lease) continue;
-      watched.pid = start->context->holder_pid;
-      watched.pid_birth = start->context->holder_birth;
-      watched.started_at = clock_.now();
+    for (Effect& effect : effects) {
+      if (auto* start = std::get_if<StartAttempt>(&effect);
+          start != nullptr && !start->allocation.devices.empty()) {
+        wake = wake || idle_;
+        watch_locked(*start);
+        if (is_doubtful_locked(*start)) {
+          wake = urgent_ = true;
+          doubtful_.insert_or_assign(start->attempt, std::move(*start));
+          continue;
+        }
+      } else if (const auto* stop = std::get_if<StopAttempt>(&effect)) {
+        // Who waits for a lease has to hear of it too.
+        withdraw_locked(stop->attempt, stop->cause, reports);
+      }
+      passed.push_back(std::move(effect));
     }
   }
   if (wake) wake_.notify_all();
-  behind_.order(std::move(effects));
+  if (!passed.empty()) behind_.order(std::move(passed));
+  if (!reports.empty()) sink_->report(std::move(reports));
+}
+
+void GpuWatcher::watch_locked(const StartAttempt& start) {
+  Watched& watched = watched_[start.attempt];
+  watched.grants = start.allocation.devices;
+  watched.lease = start.context->lease;
+  if (!watched.lease) return;
+  watched.pid = start.context->holder_pid;
+  watched.pid_birth = start.context->holder_birth;
+  watched.started_at = clock_.now();
+}
+
+// Whether what the grant was decided on may not be so any more.
+bool GpuWatcher::is_doubtful_locked(const StartAttempt& start) const {
+  if (sources_.empty()) return false;
+  const Duration age = clock_.now() - read_at_;
+  return age > (slow_ ? kSlowPause : kPause) * 2 || is_worse_locked(start);
+}
+
+// Whether its devices are sick, or others have more of them than the controller knew.
+bool GpuWatcher::is_worse_locked(const StartAttempt& start) const {
+  return std::any_of(start.devices.begin(), start.devices.end(), [this](const Device& known) {
+    const Device& device = devices_.at(known.id.value);
+    return !device.healthy || device.foreign > known.foreign;
+  });
+}
+
+// One that was not passed on yet never will be.
+void GpuWatcher::withdraw_locked(AttemptId attempt, Ending ending, std::vector<Report>& reports) {
+  if (doubtful_.erase(attempt) == 0) return;
+  watched_.erase(attempt);
+  reports.emplace_back(AttemptEnded{attempt, {}, clock_.now(), {.ending = ending}, true});
+}
+
+void GpuWatcher::await_devices(bool awaited) {
+  {
+    const std::lock_guard lock(mutex_);
+    awaited_ = awaited;
+    urgent_ = urgent_ || (awaited && idle_);
+  }
+  if (awaited) wake_.notify_all();
 }
 
 void GpuWatcher::journalled(std::span<const AttemptId> ended) {
@@ -198,8 +252,8 @@ void GpuWatcher::measure_locked(const Watched& watched, Outcome& outcome) const 
 // ------------------------------------------------------------------------------------
 
 Duration GpuWatcher::pause_locked() const {
-  if (slow_) return kSlowPause;
   const TimePoint now = clock_.now();
+  if (slow_ || (watched_.empty() && now >= busy_until_)) return kSlowPause;
   for (const auto& [id, watched] : watched_) {
     if (watched.ended || (watched.started_at && now - watched.started_at < kFirstTime))
       return kFirstPause;
@@ -212,7 +266,7 @@ void GpuWatcher::watch() {
     {
       std::unique_lock lock(mutex_);
       const auto busy = [this] {
-        return !watched_.empty() || clock_.now() < busy_until_ || !trouble_.empty();
+        return awaited_ || !watched_.empty() || clock_.now() < busy_until_ || !trouble_.empty();
       };
       if (!busy()) {
         idle_ = true;
@@ -231,16 +285,32 @@ void GpuWatcher::watch() {
 }
 
 void GpuWatcher::read_and_report() {
+  const TimePoint at = clock_.now();
   const Reading reading = read();
   std::vector<Report> reports;
-  std::vector<Effect> warnings;
+  std::vector<Effect> orders;
+  const std::lock_guard in_order(order_mutex_);
   {
     const std::lock_guard lock(mutex_);
+    read_at_ = at;
     reports = apply_locked(reading);
-    warnings.swap(warnings_);
+    orders.swap(warnings_);
+    settle_doubtful_locked(orders, reports);
   }
-  if (!warnings.empty()) behind_.order(std::move(warnings));
+  if (!orders.empty()) behind_.order(std::move(orders));
   if (!reports.empty()) sink_->report(std::move(reports));
+}
+
+// The controller hears of the node before of those that are taken back, and decides again.
+void GpuWatcher::settle_doubtful_locked(std::vector<Effect>& orders, std::vector<Report>& reports) {
+  std::vector<AttemptId> worse;
+  for (auto& [attempt, start] : doubtful_) {
+    if (is_worse_locked(start)) worse.push_back(attempt);
+  }
+  if (!worse.empty()) reports.emplace_back(present_node_locked());
+  for (const AttemptId& attempt : worse) withdraw_locked(attempt, Ending::kRecalled, reports);
+  for (auto& [attempt, start] : doubtful_) orders.emplace_back(std::move(start));
+  doubtful_.clear();
 }
 
 std::vector<ProcessRoot> GpuWatcher::roots_locked() const {
@@ -419,13 +489,16 @@ std::vector<Report> GpuWatcher::apply_locked(const Reading& reading) {
   apply_devices_locked(reading);
   apply_processes_locked(reading);
   for (auto& [id, watched] : watched_) judge_locked(id, watched, reports);
-  if (std::exchange(changed_, false) && node_.id == options_.node) {
-    NodeChanged changed{node_};
-    changed.node.devices = devices_;
-    reports.emplace_back(std::move(changed));
-  }
+  if (std::exchange(changed_, false) && node_.id == options_.node)
+    reports.emplace_back(present_node_locked());
   let_pass_locked(reports);
   return reports;
+}
+
+NodeChanged GpuWatcher::present_node_locked() const {
+  NodeChanged changed{node_};
+  changed.node.devices = devices_;
+  return changed;
 }
 
 // Ends that were held back until the driver says that nothing is left on the device.

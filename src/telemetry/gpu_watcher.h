@@ -25,7 +25,9 @@ Device device_from(const GpuReading& gpu, DeviceId id, const std::string& emulat
 // node's devices with their health and what others use of them; what each attempt and lease used,
 // in its outcome; who uses more than it was granted; and that a device is free, before the end of
 // an attempt that had it is passed on. A thread of its own reads the drivers, and only while
-// somebody has a device. Safe from any thread.
+// somebody has a device or waits for one. Nothing starts on what was known long ago: then the
+// drivers are read first, and the attempt is taken back if others have its device by now, or it is
+// sick. Safe from any thread.
 class GpuWatcher final : public Executor, public GpuMonitor, private ReportSink {
  public:
   struct Options {
@@ -40,6 +42,7 @@ class GpuWatcher final : public Executor, public GpuMonitor, private ReportSink 
   Result<void> attach(const Known& known, ReportSink& sink) override;
   void order(std::vector<Effect> effects) override;
   void journalled(std::span<const AttemptId> ended) override;
+  void await_devices(bool awaited) override;
   GpuReport read_now() override;
 
   // Reads no more. The executors behind may still report.
@@ -89,6 +92,12 @@ class GpuWatcher final : public Executor, public GpuMonitor, private ReportSink 
   void count_samples_locked(const Shares& shares);
   void judge_locked(AttemptId id, Watched& watched, std::vector<Report>& reports);
   void let_pass_locked(std::vector<Report>& reports);
+  void watch_locked(const StartAttempt& start);
+  bool is_doubtful_locked(const StartAttempt& start) const;
+  bool is_worse_locked(const StartAttempt& start) const;
+  void withdraw_locked(AttemptId attempt, Ending ending, std::vector<Report>& reports);
+  void settle_doubtful_locked(std::vector<Effect>& orders, std::vector<Report>& reports);
+  NodeChanged present_node_locked() const;
   void begin_locked(const AttemptStarted& started);
   bool hold_back_locked(AttemptEnded& ended);
   void measure_locked(const Watched& watched, Outcome& outcome) const;
@@ -106,18 +115,22 @@ class GpuWatcher final : public Executor, public GpuMonitor, private ReportSink 
   std::vector<std::unique_ptr<GpuSource>> sources_;
   ProcessTree tree_;
 
-  std::mutex mutex_;  // guards what follows
+  std::mutex order_mutex_;  // orders reach the executor behind in order; taken before mutex_
+  std::mutex mutex_;        // guards what follows
   std::condition_variable wake_;
   Node node_;                    // as the executor behind told it
   std::vector<Device> devices_;  // numbered as in the ledger
   std::string trouble_;          // why nothing can be read at present
   std::map<AttemptId, Watched> watched_;
-  std::vector<DeviceReading> newest_;  // by device
-  TimePoint busy_until_;               // read on until then, though nobody has a device
-  bool urgent_ = false;                // read at once
-  bool idle_ = false;                  // the thread waits for somebody to have a device
-  bool changed_ = false;               // the controller must hear of the node again
-  std::vector<Effect> warnings_;       // for whoever holds a lease
+  std::map<AttemptId, StartAttempt> doubtful_;  // to be started if the next reading says so
+  std::vector<DeviceReading> newest_;           // by device
+  TimePoint read_at_;                           // when that was
+  TimePoint busy_until_;                        // read on until then, though nobody has a device
+  bool urgent_ = false;                         // read at once
+  bool awaited_ = false;                        // somebody waits for a device
+  bool idle_ = false;                           // the thread waits for somebody to have a device
+  bool changed_ = false;                        // the controller must hear of the node again
+  std::vector<Effect> warnings_;                // for whoever holds a lease
   bool stop_ = false;
   std::thread thread_;
 };

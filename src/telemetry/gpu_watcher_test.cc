@@ -54,12 +54,16 @@ class FakeExecutor : public Executor {
     return {};
   }
   void order(std::vector<Effect> effects) override {
-    for (const Effect& effect : effects) warnings += std::holds_alternative<WarnAttempt>(effect);
+    for (const Effect& effect : effects) {
+      warnings += std::holds_alternative<WarnAttempt>(effect);
+      starts += std::holds_alternative<StartAttempt>(effect);
+    }
   }
   void journalled(std::span<const AttemptId> /*ended*/) override {}
   void say(Report report) { sink_->report({std::move(report)}); }
 
   std::atomic<int> warnings{0};
+  std::atomic<int> starts{0};
 
  private:
   ReportSink* sink_ = nullptr;
@@ -118,6 +122,7 @@ class GpuWatcherTest : public testing::Test {
     StartAttempt order;
     order.attempt = kAttempt;
     order.allocation = {kNode, {}, {}, {{DeviceId(0), granted, MilliGpu(500)}}};
+    order.devices = {{.id = DeviceId(0)}};
     order.context = std::make_shared<LaunchContext>();
     watcher->order({order});
     executor.say(AttemptStarted{kAttempt, clock.now(), getpid()});
@@ -201,6 +206,26 @@ TEST_F(GpuWatcherTest, others_count_as_foreign_in_steps) {
   EXPECT_TRUE(reports.find<NodeChanged>([](const NodeChanged& one) {
     return one.node.devices.size() == 2 && one.node.devices[0].foreign == MiB(5000);
   }));
+}
+
+TEST_F(GpuWatcherTest, while_somebody_waits_others_are_looked_at) {
+  watcher->await_devices(true);
+  use(MiB(5000), 1);
+  EXPECT_TRUE(reports.wait_for<NodeChanged>([](const NodeChanged& one) {
+    return one.node.devices.size() == 2 && one.node.devices[0].foreign == MiB(5000);
+  }));
+}
+
+TEST_F(GpuWatcherTest, a_start_on_a_device_that_others_took_meanwhile_is_taken_back) {
+  use(MiB(70000), 1);
+  start(MiB(20000));
+  const auto ended = reports.wait_for<AttemptEnded>(any_end);
+  ASSERT_TRUE(ended);
+  EXPECT_EQ(ended->outcome.ending, Ending::kRecalled);
+  EXPECT_TRUE(reports.find<NodeChanged>([](const NodeChanged& one) {
+    return one.node.devices.size() == 2 && one.node.devices[0].foreign == MiB(70000);
+  }));
+  EXPECT_EQ(executor.starts, 0);
 }
 
 TEST_F(GpuWatcherTest, a_device_that_vanishes_and_a_driver_that_fails_are_told_apart) {

@@ -1,16 +1,18 @@
 """Emulated GPUs: found, measured, shared, watched, and their faults."""
 
+import contextlib
 import json
 import os
 import signal
 import socket
 import subprocess
+import time
 
 import pytest
 
 import processes
 from driver import UNTIL_GO
-from waiting import BINARY, wait_until
+from waiting import BINARY, SANITIZED, wait_until
 
 EMULATOR = BINARY.parent / "emulator" / "tutti-gpu-emulator"
 
@@ -220,6 +222,148 @@ def test_foreign_processes_are_named_and_worked_around(gpus):
         (gpus.work / "go").touch()
     for job in jobs:
         assert gpus.wait(job) == 0
+
+
+class Foreign:
+    """Somebody else's process on a GPU. Returns when it has its memory, without waking the daemon."""
+
+    def __init__(self, gpus, index, memory):
+        state = gpus.home / "run/emulated-gpus"
+        self.process = subprocess.Popen(
+            work("--mem", memory, "--seconds", 600),
+            env={**os.environ, "TUTTI_EMULATED_GPUS": str(state), "CUDA_VISIBLE_DEVICES": str(index)})
+        wait_until(lambda: f" {self.process.pid} " in subprocess.run(
+            [EMULATOR, "--file", state, "show"], check=True, capture_output=True, text=True).stdout)
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
+
+
+@pytest.fixture
+def foreign(gpus):
+    """Starts processes of others; none is left."""
+    started = []
+
+    def start(index, memory):
+        started.append(Foreign(gpus, index, memory))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.end()
+
+
+HOLD = """
+import json, socket, sys
+s = socket.socket(socket.AF_UNIX)
+s.connect(sys.argv[1])
+b = json.dumps({"kind": "h", **json.loads(sys.argv[2])}).encode()
+s.sendall(b"POST /v1/leases HTTP/1.1\\r\\nHost: x\\r\\nContent-Length: %d\\r\\n\\r\\n%s" % (len(b), b))
+for line in s.makefile():
+    if line.startswith("event: "): event = line.split()[1]
+    if line.startswith("data: "): print(event, line[6:].strip(), flush=True)
+"""
+
+
+@contextlib.contextmanager
+def holder(tutti, **request):
+    """A process of its own that asks for a lease: those that a test starts are children of the test. Gives
+    a function that waits for an event and returns its data."""
+    process = subprocess.Popen(["python3", "-c", HOLD, str(tutti.home / "run/tutti.sock"),
+                                json.dumps(request)], stdout=subprocess.PIPE, text=True)
+
+    def event(name):
+        for line in process.stdout:
+            if line.startswith(name + " "):
+                return json.loads(line.split(" ", 1)[1])
+        raise AssertionError(f"the stream ended without {name}")
+
+    try:
+        yield event
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+def until_asleep(tutti):
+    """Returns when two seconds have passed in which the daemon, unasked, did nothing."""
+    pid = tutti.pid()
+
+    def asleep():
+        before = processes.voluntary_switches(pid)
+        time.sleep(2)
+        return processes.voluntary_switches(pid) - before <= (100 if SANITIZED else 2)
+
+    wait_until(asleep, 60, "the daemon sleeps")
+
+
+def test_a_job_that_waits_for_others_starts_when_they_end_though_nothing_runs(gpus, foreign):
+    others = [foreign(index, "70G") for index in range(4)]
+    job = gpus.submit("-g", "1", "--exclusive", "--", "true")
+    wait_until(lambda: "others have" in gpus.ok("explain", job).out)
+    assert gpus.state(job) == "queued"
+    others[2].end()
+    assert gpus.wait(job) == 0
+    until_asleep(gpus)
+
+
+def test_a_queued_job_is_looked_after_by_the_next_daemon_too(gpus, foreign):
+    others = [foreign(index, "70G") for index in range(4)]
+    job = gpus.submit("-g", "1", "--exclusive", "--", "true")
+    wait_until(lambda: "others have" in gpus.ok("explain", job).out)
+    gpus.kill9()
+    gpus.start("--emulate-gpus", "4xA100-80G", slots=64)
+    assert gpus.state(job) == "queued"
+    others[1].end()
+    assert gpus.wait(job) == 0
+
+
+def test_a_lease_that_waits_for_others_is_granted_when_they_end(gpus, foreign):
+    others = [foreign(index, "8G") for index in range(4)]
+    with holder(gpus, share="never") as event:
+        event("queued")
+        others[3].end()
+        assert event("granted")["gpus"][0]["index"] == 3
+        with holder(gpus, share="never") as gives_up:
+            gives_up("queued")
+    until_asleep(gpus)
+
+
+def test_an_idle_daemon_gives_no_gpu_that_others_took_meanwhile(gpus, foreign):
+    until_asleep(gpus)
+    foreign(0, "70G")
+    job = gpus.submit("--gpu-mem", "20G", "--kind", "k", "--", *work("--mem", "18G", "--seconds", 0.3))
+    assert gpus.wait(job) == 0
+    task = only_task(gpus, job)
+    assert (task["attempt"], task["oom_retries"]) == (1, 0) and task["devices"] != ["0"], task
+    until_asleep(gpus)
+    foreign(1, "70G")
+    with holder(gpus, gpu_mem="20G") as event:
+        assert event("granted")["gpus"][0]["index"] == 2
+
+
+@pytest.mark.parametrize("fault", ["lost", "vanished"])
+def test_an_idle_daemon_gives_no_gpu_that_died_meanwhile(gpus, fault):
+    until_asleep(gpus)
+    emulator(gpus, "set", 0, fault)
+    jobs = [gpus.submit("-g", "1", "--exclusive", "--", "true") for _ in range(2)]
+    for job in jobs:
+        assert gpus.wait(job) == 0
+        task = only_task(gpus, job)
+        assert task["devices"] != ["0"] and task["attempt"] == 1, task
+
+
+def test_a_gang_is_placed_again_when_a_gpu_died_meanwhile(gpus):
+    until_asleep(gpus)
+    emulator(gpus, "set", 0, "lost")
+    (gpus.work / "gang.yaml").write_text(
+        "command: ['true']\nworkers:\n  w: {count: 3, gpus: 1}\n")
+    job = gpus.submit("gang.yaml")
+    assert gpus.wait(job) == 0
+    tasks = gpus.api.get(f"/v1/jobs/{job}/tasks")["tasks"]
+    assert "0" not in [task["devices"][0] for task in tasks], tasks
 
 
 @pytest.mark.parametrize("fault, word", [("ecc", "ECC"), ("lost", "lost"), ("vanished", "vanish")])

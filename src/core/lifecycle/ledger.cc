@@ -317,6 +317,10 @@ void Ledger::relist(Job& job) {
   const JobId oldest = group.ready.empty() ? JobId() : *group.ready.begin();
   group.ready_tasks += ready;
   group.ready_tasks -= job.listed;
+  if (wants_devices(group.key)) {
+    ready_for_devices_ += ready;
+    ready_for_devices_ -= job.listed;
+  }
   if (ready > 0 && job.listed == 0) group.ready.insert(job.id);
   if (ready == 0 && job.listed > 0) group.ready.erase(job.id);
   if (group.ready.empty() || *group.ready.begin() != oldest) {

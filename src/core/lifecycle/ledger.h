@@ -41,6 +41,8 @@ struct GroupKey {
 
 // Whether tasks of this key may follow each other in one allocation.
 bool shares_lanes(const GroupKey& key);
+// Whether tasks of this key, of a gang some of its ranks, want devices.
+bool wants_devices(const GroupKey& key);
 
 // The pending tasks of one GroupKey. Jobs are taken oldest first.
 struct Group {
@@ -187,6 +189,8 @@ class Ledger {
   TaskState state_of(const Job& job) const;
 
   TimePoint not_before(TaskId task) const;
+  // Whether a task that wants devices could start now but for room.
+  bool awaits_devices() const;
 
   JobRow row(const Job& job) const;
   const Group& group(std::uint32_t index) const { return groups_[index]; }
@@ -280,6 +284,7 @@ class Ledger {
   std::map<Account, MilliCpu> held_;
   std::map<std::string, TaskId> measurers_;  // by kind
   std::set<JobId> regrowing_;
+  std::uint64_t ready_for_devices_ = 0;  // ready tasks of groups that want devices
   TaskCounts totals_;
 };
 

@@ -212,6 +212,12 @@ bool shares_lanes(const GroupKey& key) {
   return key.ranks.empty() && key.request.devices.count == 0 && key.request.ports == 0;
 }
 
+bool wants_devices(const GroupKey& key) {
+  return key.request.devices.count > 0 ||
+         std::any_of(key.ranks.begin(), key.ranks.end(),
+                     [](const RankGroup& one) { return one.request.devices.count > 0; });
+}
+
 LaneId Ledger::lane_for(NodeId node, const GroupKey& key) const {
   const auto it = shared_lanes_.find({node, key.request});
   return it != shared_lanes_.end() && shares_lanes(key) ? it->second : new_lane();
@@ -234,6 +240,12 @@ std::uint32_t Ledger::attempts_of(TaskId task) const {
 TimePoint Ledger::not_before(TaskId task) const {
   const auto it = backoff_of_.find(task);
   return it == backoff_of_.end() ? TimePoint() : it->second;
+}
+
+bool Ledger::awaits_devices() const {
+  return ready_for_devices_ > 0 ||
+         std::any_of(regrowing_.begin(), regrowing_.end(),
+                     [this](JobId id) { return wants_devices(groups_[jobs_.at(id).group].key); });
 }
 
 JobRow Ledger::row(const Job& job) const {
