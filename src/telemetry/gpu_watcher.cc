@@ -221,7 +221,9 @@ bool GpuWatcher::hold_back_locked(AttemptEnded& ended) {
   const bool had = std::any_of(watched.used.begin(), watched.used.end(),
                                [](const auto& one) { return one.second > kTolerance; });
   const bool long_lease = watched.lease && now - watched.started_at > kFirstPause;
-  if (sources_.empty() || (!had && !long_lease)) {
+  // Who took its memory must be known, too.
+  const bool starved = ended.outcome.ending == Ending::kDeviceOutOfMemory;
+  if (sources_.empty() || (!had && !long_lease && !starved)) {
     measure_locked(watched, ended.outcome);
     watched_.erase(it);
     return false;

@@ -366,6 +366,19 @@ def test_a_gang_is_placed_again_when_a_gpu_died_meanwhile(gpus):
     assert "0" not in [task["devices"][0] for task in tasks], tasks
 
 
+def test_memory_that_others_took_teaches_nothing_and_the_job_runs_again(gpus, foreign):
+    job = gpus.submit("--gpu-mem", "20G", "--kind", "k", "--", "sh", "-c",
+                      f'test -e go || : >began; {UNTIL_GO}; exec "$0" "$@"',
+                      *work("--mem", "18G", "--seconds", 0.3))
+    wait_until(lambda: (gpus.work / "began").exists())
+    foreign(int(only_task(gpus, job)["devices"][0]), "70G")
+    (gpus.work / "go").touch()
+    assert gpus.wait(job) == 0
+    assert only_task(gpus, job)["oom_retries"] == 1
+    [learnt] = gpus.ok("profile", "show", "k", "--json").json()["gpus"]
+    assert learnt["need_mib"] < 20480, learnt
+
+
 @pytest.mark.parametrize("fault, word", [("ecc", "ECC"), ("lost", "lost"), ("vanished", "vanish")])
 def test_a_sick_gpu_gets_no_work_and_says_why(gpus, fault, word):
     sick = listed(gpus)[1]["uuid"]

@@ -488,6 +488,17 @@ void Ledger::account_for(Job& job, const ActiveAttempt& attempt, const AttemptEn
   changes.kinds.insert(key.kind);
 }
 
+// Whether it ran out of device memory because others had what it was granted: that says nothing of
+// its need. Nodes elsewhere are measured too seldom to tell.
+bool Ledger::was_robbed(const ActiveAttempt& attempt) const {
+  const std::vector<Device>& devices = nodes_[attempt.allocation.node.value - 1].devices;
+  const std::vector<DeviceGrant>& grants = attempt.allocation.devices;
+  return attempt.stop_cause == Ending::kExited && attempt.allocation.node == kThisMachine &&
+         std::any_of(grants.begin(), grants.end(), [&](const DeviceGrant& grant) {
+           return is_taken_by_others(devices.at(grant.id.value), grant.memory);
+         });
+}
+
 // A run that ended well tells how much its kind needs; one that ran out of memory, that it needs
 // more than it had.
 void Ledger::learn_devices(const Job& job, const ActiveAttempt& attempt, const Outcome& outcome,
@@ -501,7 +512,7 @@ void Ledger::learn_devices(const Job& job, const ActiveAttempt& attempt, const O
   if (outcome.succeeded() && outcome.device_measured)
     profiles_[kind].add_device(device.type, outcome.device_memory, outcome.device_share,
                                outcome.preallocates);
-  if (outcome.ending != Ending::kDeviceOutOfMemory) return;
+  if (outcome.ending != Ending::kDeviceOutOfMemory || was_robbed(attempt)) return;
   const MiB beyond(std::max(grant.memory.value * 3 / 2, outcome.device_memory.value * 5 / 4));
   const bool whole = grant.memory >= device.memory;
   profiles_[kind].raise_device(device.type,
@@ -509,11 +520,13 @@ void Ledger::learn_devices(const Job& job, const ActiveAttempt& attempt, const O
 }
 
 // Whether it ran out of device memory, and another device or more of this one could be enough.
+// Without others on it the same could.
 bool Ledger::deserves_more_memory(const Job& job, const TaskSlot& slot,
                                   const ActiveAttempt& attempt, const Outcome& outcome) const {
   if (outcome.ending != Ending::kDeviceOutOfMemory || slot.oom_retries >= kMostOomRetries ||
       job.lease || attempt.allocation.devices.empty())
     return false;
+  if (was_robbed(attempt)) return true;
   const DeviceGrant& grant = attempt.allocation.devices.front();
   const std::vector<Request> variants = variants_of(request_of(job, attempt.id.task.index));
   const auto wanted = [&](const std::string& type) {

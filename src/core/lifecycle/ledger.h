@@ -232,6 +232,7 @@ class Ledger {
   void hold(const ActiveAttempt& attempt);
   void learn_devices(const Job& job, const ActiveAttempt& attempt, const Outcome& outcome,
                      Duration ran);
+  bool was_robbed(const ActiveAttempt& attempt) const;
   bool deserves_more_memory(const Job& job, const TaskSlot& slot, const ActiveAttempt& attempt,
                             const Outcome& outcome) const;
   void set_state(Job& job, std::uint32_t index, TaskState state);

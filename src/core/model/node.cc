@@ -202,6 +202,10 @@ bool fits_beside(const Node& node, const Request& request, std::span<const Devic
                         });
 }
 
+bool is_taken_by_others(const Device& device, MiB granted) {
+  return device.foreign > kIdleForeign && granted > free_memory(device);
+}
+
 std::uint32_t devices_now(const Node& node, const DeviceRequest& wanted) {
   return static_cast<std::uint32_t>(
       std::count_if(node.devices.begin(), node.devices.end(),

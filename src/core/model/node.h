@@ -103,6 +103,10 @@ bool fits_now(const Node& node, const Request& request);
 // The same without the devices in `kept`, which are for somebody else.
 bool fits_beside(const Node& node, const Request& request, std::span<const DeviceId> kept);
 
+// Whether others have memory that whoever was granted so much of the device, and holds it no more,
+// should have had. A display server or a monitor does not count.
+bool is_taken_by_others(const Device& device, MiB granted);
+
 // How many devices of the node suffice now.
 std::uint32_t devices_now(const Node& node, const DeviceRequest& wanted);
 
