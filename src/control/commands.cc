@@ -379,6 +379,14 @@ Result<Node> Controller::accept_node(Node node) {
     return conflict(fmt::format("there is a node '{}' already: remove it, or choose another --name",
                                 node.name));
   const auto& nodes = ledger_.nodes();
+  const auto same = std::find_if(nodes.begin(), nodes.end(), [&](const Node& one) {
+    return one.state != Node::State::kGone && one.remote.address == node.remote.address;
+  });
+  if (same != nodes.end())
+    return conflict(
+        fmt::format("node '{}' is {} already, and a machine is given away once only: "
+                    "use that one, or remove it first",
+                    same->name, node.remote.address));
   const auto free = std::find_if(nodes.begin(), nodes.end(),
                                  [](const Node& one) { return one.state == Node::State::kGone; });
   const auto position = static_cast<std::uint32_t>(free - nodes.begin());

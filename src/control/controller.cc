@@ -228,11 +228,33 @@ void Controller::take_one(const NodeChanged& changed) {
     after.state = before.state;
     after.state_reason = before.state_reason;
     carry_over_devices(before.devices, after.devices);
+    refuse_devices_of_others(after);
     if (before == after) return;
     record(NodeChanged{after});
     return;
   }
   record(changed);
+}
+
+// A machine may have been added twice, by names of which only ssh knows that they are one. Its GPUs
+// then belong to the node that has shown them first.
+void Controller::refuse_devices_of_others(Node& node) const {
+  constexpr std::string_view kBelongs = "belongs to node ";
+  if (node.remote.address.empty()) return;
+  for (Device& device : node.devices) {
+    // Where a driver tells no number of the card, its place on the bus stands for it.
+    if (device.uuid.starts_with("PCI-")) continue;
+    for (const Node& other : ledger_.nodes()) {
+      const auto same =
+          std::find_if(other.devices.begin(), other.devices.end(), [&](const Device& one) {
+            return one.uuid == device.uuid && !one.trouble.starts_with(kBelongs);
+          });
+      if (other.id == node.id || other.state == Node::State::kGone || same == other.devices.end())
+        continue;
+      device.healthy = false;
+      device.trouble = std::string(kBelongs) + other.name + ", which is the same machine";
+    }
+  }
 }
 
 void Controller::take_one(const NodeStateChanged& changed) {

@@ -95,6 +95,7 @@ class Controller : public Front, public ReportSink {
   void take_one(const AttemptEnded& ended);
   void take_one(const NodeChanged& changed);
   void take_one(const NodeStateChanged& changed);
+  void refuse_devices_of_others(Node& node) const;
   void take_one(const Inventory& inventory);
   void take_one(const AttemptMeasured& measured);
   void take_one(const AttemptReady& ready);

@@ -385,6 +385,25 @@ def test_gpus_there_are_found_and_what_others_use_is_left_alone(pool, make_machi
     assert pool.output(job) == "GPU-aaa\n"
 
 
+def test_a_machine_is_not_added_twice_and_its_gpus_are_given_away_once(pool, make_machine):
+    machine = make_machine()
+    machine.add_program("nvidia-smi", SMI)
+    pool.add(machine)
+    again = pool.tutti("nodes", "add", "m1", "--name", "again")
+    assert again.code == 1 and "node 'm1' is m1 already" in again.err, again
+    # Only ssh knows that this is the same.
+    with pool.config.open("a") as config:
+        config.write(machine.ssh_config().replace("Host m1\n", "Host alias\n"))
+    pool.tutti.ok("nodes", "add", "alias")
+    shown = pool.tutti.ok("gpus", "--json").json()["gpus"]
+    of = {name: [gpu for gpu in shown if gpu["node"] == name] for name in ("m1", "alias")}
+    assert all(gpu["healthy"] for gpu in of["m1"])
+    assert [gpu["reason"] for gpu in of["alias"]] == ["belongs to node m1, which is the same machine"] * 2
+    assert pool.tutti("submit", "-g", "1", "--on", "alias", "--", "true").code == 1
+    pool.tutti.ok("nodes", "rm", "m1")
+    wait_until(lambda: all(gpu["healthy"] for gpu in pool.tutti.ok("gpus", "--json").json()["gpus"]))
+
+
 def test_a_cable_that_is_pulled_for_two_seconds_goes_unnoticed(pool, make_namespace_machine, gate):
     machine = make_namespace_machine()
     pool.add(machine)
