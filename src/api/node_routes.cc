@@ -114,8 +114,15 @@ void check_node(const CallPtr& call) {
     if (node->remote.address.empty() || call->services.machines == nullptr) {
       return call->fail(conflict(shown(name) + " is this machine; only others are checked"));
     }
-    call->services.machines->measure_now(node->id);
-    call->respond(json_response(202, node_to_json(*node)));
+    if (node->state != Node::State::kDown) {
+      call->services.machines->measure_now(node->id);
+      return call->respond(json_response(202, node_to_json(*node)));
+    }
+    // Whoever asks afterwards must not be told why it could not be reached before.
+    call->services.front.set_node_state(name, Node::State::kDown, "connecting",
+                                        reply_to<Node>(call, [call](const Node& tried) {
+                                          call->respond(json_response(202, node_to_json(tried)));
+                                        }));
   }));
 }
 

@@ -366,10 +366,12 @@ Result<Node> Controller::accept_node_state(const std::string& name, Node::State 
                                            const std::string& reason) {
   const Node* node = ledger_.find_node(name);
   if (node == nullptr) return not_found(fmt::format("there is no node '{}'", name));
+  // Only one that is down is tried again.
+  if (state == Node::State::kDown && node->state != state) return *node;
   if (node->state != state || node->state_reason != reason)
     record(NodeStateChanged{node->id, state, reason});
   // Whether it can be reached, only its executor knows.
-  if (state == Node::State::kUp && !node->remote.address.empty())
+  if (state != Node::State::kDraining && !node->remote.address.empty())
     effects_.emplace_back(WatchNode{*node});
   return *node;
 }

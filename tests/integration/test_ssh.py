@@ -2,6 +2,7 @@
 
 import contextlib
 import fcntl
+import getpass
 import os
 import re
 import shutil
@@ -154,9 +155,27 @@ def test_a_refused_key_is_told(pool, make_machine):
     machine = make_machine()
     pool.know(machine)
     (machine.folder / "authorized_keys").write_text("")
-    done = pool.tutti("nodes", "add", "m1")
+    done = pool.tutti("nodes", "add", "m1", "--keep")
     assert done.code == 1
     assert "refused every key" in done.err
+    by_hand = re.search(r"try: (ssh .* true)\. ", pool.node()["reason"])[1]
+    assert subprocess.run(by_hand, shell=True, capture_output=True).returncode == 255
+    shutil.copy(machine.folder / "user_key.pub", machine.folder / "authorized_keys")
+    assert subprocess.run(by_hand, shell=True).returncode == 0
+    # Without waiting for the next try.
+    assert pool.tutti("nodes", "check", "m1").code == 0
+    assert pool.node()["state"] == "up"
+
+
+def test_what_to_try_by_hand_has_user_port_and_key(pool, make_machine):
+    machine = make_machine()
+    key = machine.folder / "no key"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True)
+    pool.config.write_text(f'UserKnownHostsFile "{machine.folder}/known_hosts"\n')
+    address = f"{getpass.getuser()}@127.0.0.1:{machine.port}"
+    done = pool.tutti("nodes", "add", address, "--key", key)
+    assert done.code == 1
+    assert f"-p {machine.port} -o IdentitiesOnly=yes -i '{key}' {address.split(':')[0]} true" in done.err
 
 
 @pytest.fixture
@@ -224,7 +243,20 @@ def test_a_changed_host_key_is_told(pool, make_machine):
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f",
                     str(machine.folder / "host_key")], check=True)
     machine.start()
-    wait_until(lambda: "ssh-keygen -R" in pool.node()["reason"], 60, what=pool.node)
+    wait_until(lambda: "ssh-keygen" in pool.node()["reason"], 60, what=pool.node)
+    by_hand = re.search(r"with: (ssh-keygen .*)", pool.node()["reason"])[1]
+    subprocess.run(by_hand, shell=True, check=True, capture_output=True)
+    assert pool.tutti("nodes", "check", "m1").code == 0
+    assert pool.node()["state"] == "up"
+
+
+def test_a_node_that_stays_down_is_checked_and_says_so(pool, make_machine):
+    machine = make_machine()
+    pool.add(machine)
+    machine.stop()
+    pool.until("down")
+    assert "cannot be reached" in pool.tutti("nodes", "check", "m1").out + pool.node()["reason"]
+    assert pool.node()["state"] == "down"
 
 
 def test_an_unknown_host_is_told(pool):

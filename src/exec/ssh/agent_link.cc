@@ -59,7 +59,7 @@ bool AgentLink::serve(const pollfd* polled, TimePoint now,
     const int status = process_.end();
     hopeless_ = needs_a_person(process_.errors);
     const bool was_up = state_ == State::kReady;
-    std::string why = connection_trouble(command_.host(), process_.errors, was_up ? 255 : status);
+    std::string why = connection_trouble(command_, process_.errors, was_up ? 255 : status);
     fail(std::move(why));
     return false;
   }

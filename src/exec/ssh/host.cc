@@ -80,6 +80,11 @@ void Host::tell_state() {
   }
 }
 
+void Host::try_now() {
+  if (link_.state() != AgentLink::State::kClosed) return tell_state();
+  open_at_ = now_;
+}
+
 // It may come back, but those who wait for its attempts have waited long enough.
 void Host::give_up() {
   for (auto& [id, run] : runs_) {

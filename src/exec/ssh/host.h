@@ -45,6 +45,8 @@ class Host {
   // Tells again what was told and may have been lost, and its state.
   void tell_again();
   void tell_state();
+  // One that is cut off is tried again, and tells how that went.
+  void try_now();
   void measure();
 
   // ---- the loop

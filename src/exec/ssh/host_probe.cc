@@ -54,6 +54,7 @@ Duration Host::probe_pause() const {
 
 void Host::measure() {
   probe_at_ = now_ + probe_pause();
+  if (link_.state() == AgentLink::State::kClosed) open_at_ = now_;
   if (!connected()) return;
   forget_now();
   asked_gpus_ = node_.remote.gpus != "none" && smi_at_ <= now_;

@@ -4,6 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "exec/ssh/shell_quote.h"
+
 namespace tutti {
 namespace {
 
@@ -14,6 +16,21 @@ bool contains(std::string_view text, std::string_view what) {
 constexpr std::string_view kKeyChanged = "REMOTE HOST IDENTIFICATION HAS CHANGED";
 constexpr std::string_view kKeyUnknown = "Host key verification failed";
 constexpr std::string_view kDenied = "Permission denied";
+
+// A word of a command line for people: quoted only if it has to be.
+std::string shell_word(const std::string& word) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:@%+,=";
+  return word.find_first_not_of(kPlain) == word.npos ? word : shell_quoted(word);
+}
+
+// What stands from `begin` to the end of its line; empty: it is not there. Some systems' ssh says
+// itself how to forget a key, and knows the file and the name in it.
+std::string line_from(std::string_view text, std::string_view begin) {
+  const std::size_t at = text.find(begin);
+  if (at == text.npos) return {};
+  return std::string(text.substr(at, std::min(text.find_first_of("\r\n", at), text.size()) - at));
+}
 
 // The last line that says something.
 std::string last_line(std::string_view text) {
@@ -88,16 +105,33 @@ std::string SshCommand::for_rsync() const {
   return text + " -o ControlMaster=no -o BatchMode=yes -o ProxyCommand=false -o LogLevel=ERROR --";
 }
 
-std::string connection_trouble(std::string_view host, std::string_view text, int status) {
-  const std::string name(host);
-  if (contains(text, kKeyChanged))
+std::string SshCommand::by_hand(const std::string& options) const {
+  std::string text = "ssh" + options;
+  if (!config_.empty()) text += " -F " + shell_word(config_);
+  if (!port_.empty()) text += " -p " + port_;
+  if (!key_.empty()) text += " -o IdentitiesOnly=yes -i " + shell_word(key_);
+  return text + " " + (user_.empty() ? "" : user_ + "@") + host_;
+}
+
+std::string SshCommand::known_as() const {
+  return port_.empty() || port_ == "22" ? host_ : shell_word("[" + host_ + "]:" + port_);
+}
+
+std::string connection_trouble(const SshCommand& command, std::string_view text, int status) {
+  const std::string& name = command.host();
+  if (contains(text, kKeyChanged)) {
+    const std::string told = line_from(text, "ssh-keygen -f");
     return "the host key of " + name +
            " is not the one that is known: somebody may be in between. " +
-           "If the machine was set up anew, forget the old key with: ssh-keygen -R " + name;
+           "If the machine was set up anew, forget the old key with: " +
+           (told.empty() ? "ssh-keygen -R " + command.known_as() : told);
+  }
   if (contains(text, kKeyUnknown))
-    return "the host key of " + name + " is not accepted; connect once by hand: ssh " + name;
+    return "the host key of " + name +
+           " is not accepted; connect once by hand: " + command.by_hand("");
   if (contains(text, kDenied))
-    return name + " refused every key that was offered; try: ssh -o BatchMode=yes " + name +
+    return name +
+           " refused every key that was offered; try: " + command.by_hand(" -o BatchMode=yes") +
            " true. Keys with a passphrase need ssh-agent";
   if (contains(text, "Could not resolve"))
     return "nobody knows a host named " + name + "; check the name, or ~/.ssh/config";

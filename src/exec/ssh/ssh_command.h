@@ -26,6 +26,10 @@ class SshCommand {
   std::vector<std::string> session(const std::string& command) const;
   // For rsync's -e: one more session, in rsync's own quotes.
   std::string for_rsync() const;
+  // The same by hand, for messages: with what was said of the host and no option of ours.
+  std::string by_hand(const std::string& options) const;
+  // The host as known_hosts has it, for messages.
+  std::string known_as() const;
   // The host as rsync names it before the colon.
   const std::string& host() const { return host_; }
   const std::string& socket() const { return socket_; }
@@ -42,8 +46,8 @@ class SshCommand {
 };
 
 // Why a connection could not be made or broke, from what ssh wrote to its standard error: what is
-// wrong and what to do. `known`: it had been up.
-std::string connection_trouble(std::string_view host, std::string_view text, int status);
+// wrong and what to do.
+std::string connection_trouble(const SshCommand& command, std::string_view text, int status);
 // Whether trying again soon is of no use: a person has to do something first.
 bool needs_a_person(std::string_view text);
 
