@@ -376,7 +376,31 @@ Result<Node> Controller::accept_node_state(const std::string& name, Node::State 
   return *node;
 }
 
+namespace {
+
+// Whether `node` is the one that is known, but for the key by which it is reached from now on.
+bool has_new_key(const Node& known, const Node& node) {
+  return known.remote.address == node.remote.address && !node.remote.key.empty() &&
+         known.remote.key != node.remote.key;
+}
+
+}  // namespace
+
+// What runs there goes on; the key is for the next connection.
+Node Controller::accept_key(const Node& known, const std::string& key) {
+  Node node = known;
+  node.remote.key = key;
+  record(NodeChanged{node});
+  if (node.state == Node::State::kDown)
+    record(NodeStateChanged{node.id, Node::State::kDown, "connecting"});
+  effects_.emplace_back(WatchNode{*ledger_.find_node(node.id)});
+  return *ledger_.find_node(node.id);
+}
+
 Result<Node> Controller::accept_node(Node node) {
+  if (const Node* known = ledger_.find_node(node.name);
+      known != nullptr && has_new_key(*known, node))
+    return accept_key(*known, node.remote.key);
   if (ledger_.find_node(node.name) != nullptr)
     return conflict(fmt::format("there is a node '{}' already: remove it, or choose another --name",
                                 node.name));

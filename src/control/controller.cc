@@ -223,8 +223,9 @@ void Controller::take_one(const NodeChanged& changed) {
     after.free_cpus = before.free_cpus;
     after.free_memory = before.free_memory;
     after.jobs = before.jobs;
-    // The limit may have changed since the executor was told of the node.
+    // The limit and the key may have changed since the executor was told of the node.
     after.max_jobs = before.max_jobs;
+    after.remote = before.remote;
     after.state = before.state;
     after.state_reason = before.state_reason;
     carry_over_devices(before.devices, after.devices);

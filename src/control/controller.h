@@ -85,6 +85,7 @@ class Controller : public Front, public ReportSink {
   Result<Node> accept_node_state(const std::string& name, Node::State state,
                                  const std::string& reason);
   Result<Node> accept_node(Node node);
+  Node accept_key(const Node& known, const std::string& key);
   Result<Node> accept_node_limit(const std::string& name, std::uint32_t max_jobs);
   Result<Node> accept_node_removal(const std::string& name, bool force);
   std::vector<Node> present_nodes() const;

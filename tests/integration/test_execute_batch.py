@@ -168,6 +168,18 @@ def test_a_known_machine_that_is_down_is_left_out(tutti, work, boxes):
     assert [result(work, f"b.sh.{n}.out") for n in (1, 2, 3)] == ["m1\n"] * 3
 
 
+def test_another_key_in_the_machine_file_is_used_for_a_known_machine(tutti, work, boxes):
+    wrong = tutti.home / "wrong"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", wrong], check=True)
+    config = tutti.home / "ssh_config"
+    config.write_text("".join(line for line in config.read_text().splitlines(True)
+                              if "IdentityFile" not in line))
+    assert tutti("nodes", "add", "m1", "m2", "--key", wrong, "--keep").code == 1
+    for one in boxes:
+        (work / f"{one.name}.yaml").write_text(f"ip: {one.name}\nssh_key_path: {one.folder}/user_key\n")
+    batch(tutti)
+
+
 def test_without_any_machine_nothing_is_submitted(tutti, work, boxes):
     for one in boxes:
         one.stop()

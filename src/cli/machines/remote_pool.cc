@@ -36,6 +36,14 @@ void say_unusable(Session& session, const std::string& given, const std::string&
       fmt::format("WARNING: machine {} is not used: {}\n", printable(given), printable(why)));
 }
 
+// The file may name another key than the one by which a known machine was reached so far.
+Result<void> tell_key(Session& session, const NamedMachine& machine, const json::object& request) {
+  if (machine.key.empty()) return {};
+  auto answer = session.client().request("POST", "/v1/nodes", json::serialize(request));
+  if (answer || answer.error().code == ErrorCode::kConflict) return {};
+  return answer.error();
+}
+
 // The node of each machine by its address; those that are not there yet are added.
 Result<std::map<std::string, std::string>> nodes_of(Session& session,
                                                     const std::vector<NamedMachine>& machines) {
@@ -52,11 +60,14 @@ Result<std::map<std::string, std::string>> nodes_of(Session& session,
     const NodeView* node = at_address(nodes, machine.address);
     const std::string name = node != nullptr ? node->name : free_name(machine.name, taken);
     known[machine.address] = name;
-    if (node != nullptr) continue;
-    taken.insert(name);
-    given[name] = machine.given;
     json::object request{{"address", text_to_json(machine.address)}, {"name", text_to_json(name)}};
     if (!machine.key.empty()) request["key"] = text_to_json(machine.key);
+    if (node != nullptr) {
+      if (auto told = tell_key(session, machine, request); !told) return told.error();
+      continue;
+    }
+    taken.insert(name);
+    given[name] = machine.given;
     requests.push_back(std::move(request));
   }
   if (requests.empty()) return known;

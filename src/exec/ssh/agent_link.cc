@@ -21,6 +21,7 @@ void AgentLink::open(TimePoint now) {
   close();
   trouble_.clear();
   hopeless_ = noisy_ = false;
+  if (next_) command_ = *std::exchange(next_, std::nullopt);
   command_.use_socket(socket_ + "-" + random_word().substr(0, 8));
   auto started = PipedProcess::start(command_.master());
   if (!started) return fail(started.error().message);

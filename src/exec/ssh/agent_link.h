@@ -32,6 +32,8 @@ class AgentLink {
 
   State state() const { return state_; }
   const SshCommand& command() const { return command_; }
+  // For the next connection.
+  void use(SshCommand command) { next_ = std::move(command); }
   void open(TimePoint now);
   void close();
   // Closes it because of what the host said.
@@ -54,6 +56,7 @@ class AgentLink {
 
   std::string host_name_;
   SshCommand command_;
+  std::optional<SshCommand> next_;  // instead of it, once this connection has ended
   const std::string socket_;
   std::string root_;
   State state_ = State::kClosed;

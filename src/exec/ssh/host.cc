@@ -80,6 +80,12 @@ void Host::tell_state() {
   }
 }
 
+void Host::use_key(const std::string& key) {
+  if (node_.remote.key == key) return;
+  node_.remote.key = key;
+  link_.use(SshCommand(node_.remote, "", place_.config));
+}
+
 void Host::try_now() {
   if (link_.state() != AgentLink::State::kClosed) return tell_state();
   open_at_ = now_;

@@ -45,6 +45,7 @@ class Host {
   // Tells again what was told and may have been lost, and its state.
   void tell_again();
   void tell_state();
+  void use_key(const std::string& key);
   // One that is cut off is tried again, and tells how that went.
   void try_now();
   void measure();

@@ -219,8 +219,10 @@ void SshExecutor::take(const Known& known) {
 }
 
 void SshExecutor::watch(const Node& node) {
-  if (Host* const known = host(node.id); known != nullptr && known->node().remote == node.remote)
+  if (Host* const known = host(node.id); known != nullptr) {
+    known->use_key(node.remote.key);
     return node.state == Node::State::kDown ? known->try_now() : known->tell_state();
+  }
   HostPlace place;
   place.home = options_.home;
   place.root = identity_ + "/" + plain(node.name);
