@@ -118,7 +118,7 @@ json::value measured_to_json(const NodeMeasurement* measured) {
   if (measured == nullptr) return nullptr;
   json::array gpus;
   for (const MeasuredGpu& gpu : measured->gpus) {
-    gpus.push_back({{"index", gpu.id.value},
+    gpus.push_back({{"index", gpu.number},
                     {"used_mib", gpu.used.value},
                     {"memory_mib", gpu.memory.value},
                     {"utilization", static_cast<double>(gpu.utilization.value) / 1000}});

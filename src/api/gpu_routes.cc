@@ -4,6 +4,7 @@
 #include "api/call.h"
 #include "api/profile_json.h"
 #include "control/gpu_monitor.h"
+#include "control/node_monitor.h"
 #include "core/spec/text.h"
 #include "wire/text_json.h"
 
@@ -75,15 +76,33 @@ json::object gpu_to_json(const Node& node, const Device& device, const DeviceHol
   return out;
 }
 
-json::object gpus_to_json(const DeviceHolders& held, const GpuReport& report) {
+// What the devices of a node were last seen to do.
+std::vector<DeviceReading> readings_of(const Node& node, const GpuReport& here,
+                                       const NodeMonitor* machines) {
+  if (node.remote.address.empty()) return here.devices;
+  std::vector<DeviceReading> readings;
+  const auto measured = machines == nullptr ? std::nullopt : machines->latest(node.id);
+  if (!measured) return readings;
+  for (const MeasuredGpu& gpu : measured->gpus) {
+    DeviceReading& reading = readings.emplace_back();
+    reading.uuid = gpu.uuid;
+    reading.used = gpu.used;
+    reading.utilization = gpu.utilization;
+  }
+  return readings;
+}
+
+json::object gpus_to_json(const DeviceHolders& held, const GpuReport& report,
+                          const NodeMonitor* machines) {
   json::array gpus;
   for (const Node& node : held.nodes) {
+    const std::vector<DeviceReading> readings = readings_of(node, report, machines);
     for (const Device& device : node.devices) {
       const auto reading =
-          std::find_if(report.devices.begin(), report.devices.end(),
+          std::find_if(readings.begin(), readings.end(),
                        [&](const DeviceReading& one) { return one.uuid == device.uuid; });
       gpus.push_back(
-          gpu_to_json(node, device, held, reading == report.devices.end() ? nullptr : &*reading));
+          gpu_to_json(node, device, held, reading == readings.end() ? nullptr : &*reading));
     }
   }
   json::array notes;
@@ -103,7 +122,7 @@ void get_gpus(const CallPtr& call) {
     auto report = call->services.gpus != nullptr ? call->services.gpus->read_now() : GpuReport();
     call->services.front.device_holders(
         reply_to<DeviceHolders>(call, [call, report](const DeviceHolders& held) {
-          call->respond(json_response(200, gpus_to_json(held, report)));
+          call->respond(json_response(200, gpus_to_json(held, report, call->services.machines)));
         }));
   });
 }

@@ -133,7 +133,7 @@ TEST_F(RoutesTest, nodes_tell_what_was_measured_of_them) {
   EXPECT_TRUE(get("/v1/nodes").at("nodes").at(0).at("measured").is_null());
   world.machines.known[NodeId(1)] = {
       TimePoint(1000000), MilliCpu(24000), MilliCpu(2976),
-      MiB(64000),         MiB(30607),      {{DeviceId(1), MiB(8000), MiB(500), MilliGpu(900)}}};
+      MiB(64000),         MiB(30607),      {{1, MiB(8000), MiB(500), MilliGpu(900), {}}}};
   const auto measured = get("/v1/nodes").at("nodes").at(0).at("measured");
   EXPECT_EQ(measured.at("busy_cpus"), 2.976);
   EXPECT_EQ(measured.at("available_mib"), 30607);

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/units.h"
@@ -11,10 +12,11 @@ namespace tutti {
 
 // A GPU of a measured node.
 struct MeasuredGpu {
-  DeviceId id;
+  std::uint32_t number = 0;  // as the machine counts its GPUs, also those that are not used
   MiB memory;
   MiB used;
   MilliGpu utilization;
+  std::string uuid;
 };
 
 // What a machine elsewhere said of itself, others' use included.

@@ -413,8 +413,17 @@ def test_gpus_there_are_found_and_what_others_use_is_left_alone(pool, make_machi
     machine.add_program("nvidia-smi", SMI)
     pool.add(machine)
     assert [d["uuid"] for d in pool.node()["devices"]] == ["GPU-aaa", "GPU-bbb"]
+    shown = pool.tutti.ok("gpus", "--json").json()["gpus"]
+    assert [(gpu["used_mib"], gpu["utilization"]) for gpu in shown] == [(500, 0.03), (60000, 0.9)]
     job = pool.run("echo $CUDA_VISIBLE_DEVICES", "-g", "1", "--gpu-mem", "40G")
     assert pool.output(job) == "GPU-aaa\n"
+
+
+def test_gpus_keep_their_numbers_where_some_are_left_out(pool, make_machine):
+    machine = make_machine()
+    machine.add_program("nvidia-smi", SMI)
+    pool.add(machine, gpus="1")
+    assert [gpu["index"] for gpu in pool.node()["measured"]["gpus"]] == [1]
 
 
 def test_a_machine_is_not_added_twice_and_its_gpus_are_given_away_once(pool, make_machine):

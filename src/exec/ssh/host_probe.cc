@@ -169,7 +169,7 @@ bool Host::read_devices(std::vector<Device>& devices, std::vector<MeasuredGpu>& 
     const DeviceId id(static_cast<std::uint32_t>(devices.size()));
     Device device = device_from(reading, id, "");
     device.foreign = MiB(in_steps(reading.used.value - ours[i].value, kDeviceStep));
-    gpus.push_back({device.id, reading.memory, reading.used, reading.utilization});
+    gpus.push_back({i, reading.memory, reading.used, reading.utilization, reading.uuid});
     devices.push_back(std::move(device));
   }
   return true;
