@@ -105,7 +105,8 @@ const Verb kRetryVerb{
         "Queues the finished tasks of a job again that did not succeed: failed, "
         "cancelled and skipped ones, or with --failed only the failed ones. Their "
         "earlier logs stay, under their attempt number. 'all' means, with --failed, all jobs that "
-        "failed. A job that was skipped runs although what it waited for has ended otherwise; retry "
+        "failed. A job that was skipped runs although what it waited for has ended otherwise; "
+        "retry "
         "that first, and it waits for it again.",
     .usage = "[OPTIONS] JOBS",
     .word_choices = "<job>",
