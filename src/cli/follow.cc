@@ -9,6 +9,7 @@
 
 #include "cli/interrupt.h"
 #include "cli/output/rank_lines.h"
+#include "cli/output/render.h"
 #include "cli/output/text.h"
 #include "cli/output/transfers.h"
 #include "core/spec/quantity.h"
@@ -283,11 +284,16 @@ void say_ending(Session& session, const JobView& job) {
   auto answer = session.client().request(
       "GET", fmt::format("/v1/jobs/{}/tasks?state=failed&limit={}", job.id, kMostFailures), {});
   if (!answer) return;
-  for (const TaskView& task : task_views(*answer)) {
-    if (!task.message.empty()) {
-      session.screen().err(
-          fmt::format("tutti: job {}.{}: {}\n", job.id, task.label, printable(task.message)));
-    }
+  const auto tasks = task_views(*answer);
+  for (const TaskView& task : tasks) {
+    const std::string result = result_text(task);
+    session.screen().err(fmt::format("tutti: job {}.{} failed{}{}\n", job.id, task.label,
+                                     result.empty() ? "" : " (" + result + ")",
+                                     task.message.empty() ? "" : ": " + printable(task.message)));
+  }
+  if (job.counts.failed > tasks.size()) {
+    session.screen().err(fmt::format("tutti: {} more failed: see 'tutti show {}'\n",
+                                     grouped(job.counts.failed - tasks.size()), job.id));
   }
 }
 

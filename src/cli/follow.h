@@ -46,8 +46,8 @@ int exit_status_of(const JobView& job);
 // line without an end; empty: nothing.
 std::string ending_text(const JobView& job);
 
-// Says on stderr why a job ended, if its exit status alone does not tell: ending_text(), or what
-// failed tasks have to say.
+// Says on stderr why a job ended, if its exit status alone does not tell: ending_text(), or which
+// of several tasks failed, and how.
 void say_ending(Session& session, const JobView& job);
 
 }  // namespace tutti
