@@ -5,12 +5,12 @@
 #include "api/log_file.h"
 #include "api/streams.h"
 #include "core/spec/text.h"
+#include "wire/most_followed.h"
 
 namespace tutti {
 namespace {
 
 constexpr std::uint64_t kMostTail = 1'000'000'000;
-constexpr std::size_t kMostFollowed = 1000;
 
 // The task that a request for output means: the one named, or the only one.
 Result<std::uint32_t> wanted_task(const Target& target, const JobSummary& summary) {

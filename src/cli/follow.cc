@@ -13,6 +13,7 @@
 #include "cli/output/text.h"
 #include "cli/output/transfers.h"
 #include "core/spec/quantity.h"
+#include "wire/most_followed.h"
 #include "wire/text_json.h"
 
 namespace tutti {
@@ -54,6 +55,7 @@ class Follower : public StreamListener {
       : session_(session), options_(options), rank_lines_(session.screen(), options.ranks) {}
 
   Result<Followed> run() {
+    if (options_.logs && !shows_logs()) say_no_logs();
     for (int tries = 0; tries < kReconnects; ++tries) {
       shown_.begin_again();
       progressed_ = false;
@@ -115,6 +117,15 @@ class Follower : public StreamListener {
   }
 
  private:
+  bool shows_logs() const { return options_.logs && options_.ranks <= kMostFollowed; }
+
+  void say_no_logs() {
+    session_.screen().err(
+        fmt::format("tutti: job {0} has {1} ranks, too many to show their output as it comes; see "
+                    "'tutti show {0}' and 'tutti logs {0}.0'\n",
+                    options_.job, grouped(options_.ranks)));
+  }
+
   std::string target() const {
     std::string text = fmt::format("/v1/jobs/{}/stream", options_.job);
     char next = '?';
@@ -122,11 +133,11 @@ class Follower : public StreamListener {
       text += fmt::format("{}{}={}", next, key, value);
       next = '&';
     };
-    if (options_.logs) add("logs", 1);
+    if (!shows_logs()) return text;
+    add("logs", 1);
     if (options_.task) add("task", *options_.task);
     for (std::uint64_t rank = 0; rank < options_.ranks; ++rank)
-      text += rank == 0 ? std::string(1, next) + "task=0" : "," + std::to_string(rank);
-    if (options_.ranks > 0) next = '&';
+      text += (rank == 0 ? "&task=" : ",") + std::to_string(rank);
     if (options_.tail) add("tail", *options_.tail);
     return text;
   }

@@ -19,7 +19,8 @@ struct FollowOptions {
   bool one_stream = false;  // with logs: only `stream`
   std::string stream;       // "stdout" or "stderr"
   std::optional<std::int64_t> task;
-  std::uint64_t ranks = 0;  // with logs, of a gang: all of them, each line with its rank's number
+  // With logs, of a gang: all of them, each line with its rank's number; no output of very many.
+  std::uint64_t ranks = 0;
   std::optional<std::int64_t> tail;            // begin that many lines before the end
   bool say_why_waiting = false;                // on a terminal, after a second without a start
   TimePoint deadline;                          // give up then, with kTimeout; zero: never

@@ -198,6 +198,19 @@ TEST_F(ManifestVerbs, run_says_which_ranks_failed_and_how) {
             "tutti: 20 more failed: see 'tutti show 5'\n");
 }
 
+TEST_F(ManifestVerbs, more_ranks_than_can_be_followed_run_without_their_output) {
+  daemon->streams["/v1/jobs/5/stream"] = {
+      {"end", R"({"id":5,"state":"failed","shape":"gang","tasks":2000,"exit_code":7})"}};
+  const std::string path = file("job.yaml", "command: x\nworkers: 2000\n");
+  EXPECT_EQ(call({"run", path}), 7);
+  EXPECT_THAT(screen.err_text, StartsWith("tutti: job 5 has 2,000 ranks, too many to show"));
+  EXPECT_EQ(call({"submit", "-f", path}), 7);
+  screen.err_text.clear();
+  daemon->answers["GET /v1/jobs/5"] = "{}";
+  EXPECT_EQ(call({"run", "--json", path}), 7);
+  EXPECT_THAT(screen.err_text, IsEmpty());
+}
+
 TEST_F(ManifestVerbs, faults_name_file_and_line) {
   std::string text = kManifest;
   text.replace(text.find("ramRatio"), 8, "ramRatoi");

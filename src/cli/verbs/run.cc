@@ -105,7 +105,7 @@ const Verb kRunVerb{
         "\n"
         "Of a job of many tasks, such as an array, it shows the progress, the tasks that failed "
         "and "
-        "a summary; 'tutti logs' has their output. "
+        "a summary; 'tutti logs' has their output, as it has that of more than 1,000 workers. "
         "With --json the output stays in the job's logs and the finished job is printed.",
     .usage = "[OPTIONS] [--] COMMAND [ARGUMENTS] | SCRIPT [ARGUMENTS] | FILE.yaml",
     .word_choices = "<command>",
