@@ -247,10 +247,7 @@ constexpr YamlField<Draft> kSpecFields[] = {
      }},
     {"timeout",
      [](const YamlReader& reader, const YamlNode& value, Draft& into) {
-       const auto text = reader.text(value, "timeout");
-       if (!text) return Result<void>(text.error());
-       const auto done = set_field(into.manifest.spec, "time", *text);
-       return done ? done : Result<void>(reader.error(value, "timeout: " + done.error().message));
+       return reader.keep(read_manifest_timeout(reader, value), into.manifest.spec.time_limit);
      }},
     {"failurePolicy",
      [](const YamlReader& reader, const YamlNode& value, Draft& into) {

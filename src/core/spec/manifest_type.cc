@@ -179,13 +179,6 @@ Result<void> read_optional_count(const YamlReader& reader, const YamlNode& value
   return done;
 }
 
-Result<void> read_timeout(const YamlReader& reader, const YamlNode& value, ManifestType& into) {
-  const auto text = reader.text(value, "timeout");
-  if (!text) return text.error();
-  const auto done = set_worker_field(into.group, "time", *text);
-  return done ? done : Result<void>(reader.error(value, "timeout: " + done.error().message));
-}
-
 constexpr YamlField<ManifestType> kTypeFields[] = {
     {"name",
      [](const YamlReader& reader, const YamlNode& value, ManifestType& into) {
@@ -206,7 +199,10 @@ constexpr YamlField<ManifestType> kTypeFields[] = {
      [](const YamlReader& reader, const YamlNode& value, ManifestType& into) {
        return reader.keep(read_manifest_env(reader, value), into.group.env);
      }},
-    {"timeout", read_timeout},
+    {"timeout",
+     [](const YamlReader& reader, const YamlNode& value, ManifestType& into) {
+       return reader.keep(read_manifest_timeout(reader, value), into.group.time_limit);
+     }},
     {"failurePolicy",
      [](const YamlReader& reader, const YamlNode& value, ManifestType& into) {
        const auto text = reader.text(value, "failurePolicy");
@@ -243,6 +239,16 @@ Result<Command> read_manifest_command(const YamlReader& reader, const YamlNode& 
   auto command = reader.command(value);
   if (!command || command->shell.empty()) return command;
   return command_of_line(command->shell);
+}
+
+Result<Duration> read_manifest_timeout(const YamlReader& reader, const YamlNode& value) {
+  const auto text = reader.text(value, "timeout");
+  if (!text) return text.error();
+  const auto limit = parse_duration(*text);
+  if (!limit) return reader.error(value, "timeout: " + limit.error().message);
+  if (limit->value == 0)
+    return reader.error(value, "timeout: must be more than zero, such as 1h30m");
+  return *limit;
 }
 
 Result<std::vector<std::string>> read_manifest_env(const YamlReader& reader,

@@ -28,6 +28,9 @@ Result<ManifestType> read_manifest_type(const YamlReader& reader, const YamlNode
 // A command of a manifest: a line that is split as the lines of a batch are, or a list of words.
 Result<Command> read_manifest_command(const YamlReader& reader, const YamlNode& value);
 
+// A limit of time, more than zero.
+Result<Duration> read_manifest_timeout(const YamlReader& reader, const YamlNode& value);
+
 // A mapping, or a list of mappings with name and value.
 Result<std::vector<std::string>> read_manifest_env(const YamlReader& reader, const YamlNode& value);
 

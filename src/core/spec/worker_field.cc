@@ -125,8 +125,12 @@ Result<FailureRule> parse_failure_rule(std::string_view text) {
     return FailureRule{Rule::kRestart, *number};
   if (const auto number = number_of(rule, "minSucceeded"))
     return FailureRule{Rule::kMinSucceeded, *number};
-  return invalid_input("failure rule " + shown(text) +
-                       ": write failFast, continue, restartWorker(3) or minSucceeded(2)");
+  constexpr std::array<std::string_view, 4> kExamples = {"failFast", "continue", "restartWorker(3)",
+                                                         "minSucceeded(2)"};
+  const std::string meant = did_you_mean(rule, kExamples);
+  return invalid_input(
+      "failure rule " + shown(text) +
+      (meant.empty() ? ": write failFast, continue, restartWorker(3) or minSucceeded(2)" : meant));
 }
 
 Result<Framework> parse_framework(std::string_view text) {
