@@ -325,6 +325,7 @@ Result<JobRequests> file_jobs(Session& session, const Arguments& arguments) {
   if (!entries) return entries.error();
   const auto folder = std::filesystem::absolute(path).parent_path();
   JobRequests requests;
+  requests.file = path;
   for (JobFileEntry& entry : *entries) {
     const CopyChoice copy = copy_choice(arguments);
     const bool snapshot = (entry.snapshot && !copy.no_copy) || copy.wanted();
@@ -396,12 +397,19 @@ std::string digest_file() {
   return home ? *home + "/digests" : "";
 }
 
+Error fault_in(const JobRequests& requests, const Error& error) {
+  // Others are no fault of the file, such as a daemon that cannot be reached.
+  if (requests.file.empty() || error.code != ErrorCode::kInvalidInput) return error;
+  return invalid_input(requests.file + ": " + error.message);
+}
+
 Result<JobRequests> jobs_of(Session& session, const Arguments& arguments) {
   auto requests = unchecked_jobs(session, arguments);
   if (!requests) return requests;
   for (json::value& job : requests->jobs) {
     if (auto resolved = resolve_last(session, job.as_object()); !resolved) return resolved.error();
-    if (auto checked = check(job.as_object()); !checked) return checked.error();
+    if (auto checked = check(job.as_object()); !checked)
+      return fault_in(*requests, checked.error());
   }
   return requests;
 }

@@ -17,7 +17,11 @@ namespace tutti {
 struct JobRequests {
   boost::json::array jobs;
   std::vector<bool> snapshots;
+  std::string file;  // that asks for them; empty: none does
 };
+
+// What is wrong with these jobs, with the name of their file in front.
+Error fault_in(const JobRequests& requests, const Error& error);
 
 // The jobs that the words and options of `submit` and `run` ask for, as POST /v1/jobs takes them: a
 // command, a script with #TUTTI lines, or a YAML job file. What is said on the command line wins

@@ -54,9 +54,9 @@ Result<Submission> submit_jobs(Session& session, const json::array& jobs) {
   return submission;
 }
 
-int print_dry_run(Session& session, const json::array& jobs, bool quiet) {
-  auto answer = session.client().request("POST", "/v1/jobs?dry_run=1", body_of(jobs));
-  if (!answer) return session.fail(answer.error());
+int print_dry_run(Session& session, const JobRequests& requests, bool quiet) {
+  auto answer = session.client().request("POST", "/v1/jobs?dry_run=1", body_of(requests.jobs));
+  if (!answer) return session.fail(fault_in(requests, answer.error()));
   if (session.json()) {
     print_json(session.screen(), *answer);
     return kExitOk;
@@ -64,7 +64,7 @@ int print_dry_run(Session& session, const json::array& jobs, bool quiet) {
   const auto* list = answer->as_object().if_contains("explanations");
   if (quiet || list == nullptr || !list->is_array()) return kExitOk;
   session.screen().out("Nothing was submitted.\n");
-  print_ranks(session, jobs);
+  print_ranks(session, requests.jobs);
   if (const auto* plans = answer->as_object().if_contains("plans"); plans && plans->is_array()) {
     for (const json::value& plan : plans->as_array()) print_plan(session, plan);
   }

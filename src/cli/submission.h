@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "cli/arguments.h"
+#include "cli/job_request.h"
 #include "cli/session.h"
 
 namespace tutti {
@@ -20,6 +20,6 @@ Result<Submission> submit_jobs(Session& session, const boost::json::array& jobs)
 
 // Asks what would become of the jobs, and prints it; the result is the exit status, which is all
 // that is told with `quiet`.
-int print_dry_run(Session& session, const boost::json::array& jobs, bool quiet);
+int print_dry_run(Session& session, const JobRequests& requests, bool quiet);
 
 }  // namespace tutti

@@ -99,8 +99,7 @@ int run(Session& session, const Arguments& arguments) {
   }
   auto requests = batch_of(session, arguments, batch->lines, batch->line_numbers);
   if (!requests) return session.refuse(requests.error());
-  if (arguments.has("dry-run"))
-    return print_dry_run(session, requests->jobs, arguments.has("quiet"));
+  if (arguments.has("dry-run")) return print_dry_run(session, *requests, arguments.has("quiet"));
   if (auto taken = add_snapshots(session, *requests); !taken) return session.fail(taken.error());
   auto submission = submit_jobs(session, requests->jobs);
   if (!submission) return session.fail(submission.error());

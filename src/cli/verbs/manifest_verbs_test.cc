@@ -218,7 +218,13 @@ TEST_F(ManifestVerbs, faults_name_file_and_line) {
   EXPECT_THAT(screen.err_text, HasSubstr("manifest.yaml:16:9: unknown field 'ramRatoi'"));
   EXPECT_THAT(screen.err_text, HasSubstr("did you mean 'ramRatio'?"));
   EXPECT_EQ(call({"submit", "--array", "1-3", file("job.yaml", kTwoGroups)}), 2);
-  EXPECT_THAT(screen.err_text, HasSubstr("workers cannot be combined with array"));
+  EXPECT_THAT(screen.err_text, HasSubstr("job.yaml: workers cannot be combined with array"));
+}
+
+TEST_F(ManifestVerbs, what_the_daemon_refuses_names_the_file) {
+  daemon->first_answers["POST /v1/jobs"] = {R"({"error":{"code":"invalid_input","message":"no"}})"};
+  EXPECT_EQ(call({"submit", file("job.yaml", kTwoGroups)}), 1);
+  EXPECT_EQ(screen.err_text, "tutti submit: " + folder + "/job.yaml: no\n");
 }
 
 }  // namespace
