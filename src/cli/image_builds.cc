@@ -88,6 +88,10 @@ Result<void> submit_builds(Session& session, JobRequests& requests) {
     const auto there = has_image(*container);
     if (!there) return there.error();
     if (*there) continue;
+    if (building.empty()) {
+      // Nothing is built for jobs that would be refused then.
+      if (auto checked = check_jobs(session, requests); !checked) return checked;
+    }
     auto& id = building[container->image];
     if (id == 0) {
       const auto submission = submit_jobs(session, {build_job(object, *container)});

@@ -18,6 +18,12 @@ std::string body_of(const json::array& jobs) {
   return json::serialize(json::object{{"jobs", jobs}});
 }
 
+Result<json::value> ask_dry_run(Session& session, const JobRequests& requests) {
+  auto answer = session.client().request("POST", "/v1/jobs?dry_run=1", body_of(requests.jobs));
+  if (!answer) return fault_in(requests, answer.error());
+  return answer;
+}
+
 // What is known of the workers before any has a place.
 void print_ranks(Session& session, const json::array& jobs) {
   for (const json::value& job : jobs) {
@@ -54,9 +60,14 @@ Result<Submission> submit_jobs(Session& session, const json::array& jobs) {
   return submission;
 }
 
+Result<void> check_jobs(Session& session, const JobRequests& requests) {
+  const auto answer = ask_dry_run(session, requests);
+  return answer ? Result<void>() : answer.error();
+}
+
 int print_dry_run(Session& session, const JobRequests& requests, bool quiet) {
-  auto answer = session.client().request("POST", "/v1/jobs?dry_run=1", body_of(requests.jobs));
-  if (!answer) return session.fail(fault_in(requests, answer.error()));
+  auto answer = ask_dry_run(session, requests);
+  if (!answer) return session.fail(answer.error());
   if (session.json()) {
     print_json(session.screen(), *answer);
     return kExitOk;

@@ -18,6 +18,9 @@ struct Submission {
 // Sends jobs. With one job the object itself is the body, with several {"jobs": [...]}.
 Result<Submission> submit_jobs(Session& session, const boost::json::array& jobs);
 
+// Whether the daemon would take the jobs.
+Result<void> check_jobs(Session& session, const JobRequests& requests);
+
 // Asks what would become of the jobs, and prints it; the result is the exit status, which is all
 // that is told with `quiet`.
 int print_dry_run(Session& session, const JobRequests& requests, bool quiet);

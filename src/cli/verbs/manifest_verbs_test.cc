@@ -94,6 +94,15 @@ TEST_F(ManifestVerbs, an_image_that_is_not_there_is_built_by_a_job_before_it) {
   EXPECT_THAT(screen.err_text, HasSubstr("job 5 builds the image tutti/tf-multi-jobs:"));
 }
 
+TEST_F(ManifestVerbs, nothing_is_built_for_a_job_that_the_daemon_refuses) {
+  has_images(false);
+  daemon->answers["POST /v1/jobs?dry_run=1"] =
+      R"({"error":{"code":"invalid_input","message":"no room"}})";
+  EXPECT_EQ(call({"run", file("manifest.yaml", kManifest)}), 1);
+  EXPECT_EQ(screen.err_text, "tutti run: " + folder + "/manifest.yaml: no room\n");
+  EXPECT_THAT(asked.requests, ElementsAre("POST /v1/jobs?dry_run=1"));
+}
+
 TEST_F(ManifestVerbs, a_manifest_without_its_dockerfile_is_refused) {
   std::filesystem::remove(folder + "/Dockerfile");
   EXPECT_EQ(call({"submit", file("manifest.yaml", kManifest)}), 1);
