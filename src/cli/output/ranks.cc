@@ -5,6 +5,7 @@
 #include <boost/json.hpp>
 #include <map>
 
+#include "cli/output/block.h"
 #include "cli/output/table.h"
 #include "cli/output/text.h"
 #include "client/answer_fields.h"
@@ -53,7 +54,31 @@ std::string summary(const JobSpec& spec) {
   return text;
 }
 
+// "2 × Worker: 0.5 cores, 128M memory, failFast", of all jobs in a set.
+std::string group_text(const WorkerGroup& group, const Gang& gang) {
+  std::uint64_t ranks = 0;
+  for (const WorkerGroup& other : gang.workers)
+    if (other.name == group.name) ranks += other.ranks.count;
+  const Request& request = group.ranks.request;
+  std::string text = fmt::format("{} × {}: {} core{}", grouped(ranks), printable(group.name),
+                                 format_cpus(request.cpus), request.cpus.value == 1000 ? "" : "s");
+  if (request.memory.value > 0) text += fmt::format(", {} memory", format_memory(request.memory));
+  if (request.devices.count > 0) text += ", GPUs " + gpus_text(request.devices);
+  if (group.time_limit.value > 0)
+    text += fmt::format(", at most {}", format_duration(group.time_limit));
+  return text + ", " + failure_rule_name(group.ranks.failure);
+}
+
 }  // namespace
+
+std::string render_groups(const JobSpec& spec) {
+  Block block;
+  block.add("gang", summary(spec));
+  for (const WorkerGroup& group : spec.gang.workers)
+    if (group.replica == 0) block.add("request", group_text(group, spec.gang));
+  if (spec.time_limit.value > 0) block.add("time limit", format_duration(spec.time_limit));
+  return block.text();
+}
 
 std::string render_ranks(const JobSpec& spec, const Screen& screen) {
   using Align = Table::Align;

@@ -12,6 +12,9 @@ namespace tutti {
 // its group and what it wants.
 std::string render_ranks(const JobSpec& spec, const Screen& screen);
 
+// Lines of a block: what the gang is, and what the ranks of each group want.
+std::string render_groups(const JobSpec& spec);
+
 // The ranks of a gang as a dry run placed them, and the variables that they get: those that all
 // share once, the others of each.
 std::string render_plan(const boost::json::array& plan, const Screen& screen);

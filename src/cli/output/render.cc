@@ -113,7 +113,8 @@ std::string render_job(const JobView& job, const Screen& screen, TimePoint now) 
   block.add("user", printable(job.user) + (job.project.empty() || job.project == "default"
                                                ? ""
                                                : " in project " + printable(job.project)));
-  block.add("request", request_text(job));
+  // Groups of workers have one each.
+  if (job.shape != "gang") block.add("request", request_text(job));
   if (job.priority != 0) block.add("priority", std::to_string(job.priority));
   if (job.tasks > 1) {
     block.add("tasks", fmt::format("{} of {} done: {}", grouped(job.counts.finished()),

@@ -7,12 +7,14 @@
 #include "cli/job_options.h"
 #include "cli/output/gpus.h"
 #include "cli/output/json.h"
+#include "cli/output/ranks.h"
 #include "cli/output/render.h"
 #include "cli/output/text.h"
 #include "cli/select.h"
 #include "cli/session.h"
 #include "cli/verbs/verbs.h"
 #include "core/spec/quantity.h"
+#include "wire/job_json.h"
 
 namespace tutti {
 namespace {
@@ -112,6 +114,13 @@ void print_tasks(Session& session, const JobView& job, const json::array& tasks)
   }
 }
 
+// The groups of workers of a gang.
+void print_groups(Session& session, const json::value& job) {
+  const auto* spec = job.as_object().if_contains("spec");
+  if (spec == nullptr) return;
+  if (const auto read = spec_from_json(*spec)) session.screen().out(render_groups(*read));
+}
+
 // What it waits for, and how often it is tried again.
 void print_rules(Session& session, const json::value& job) {
   const auto* spec = job.as_object().if_contains("spec");
@@ -158,6 +167,7 @@ int run(Session& session, const Arguments& arguments) {
     return kExitOk;
   }
   session.screen().out(render_job(view, session.screen(), session.now()));
+  if (view.shape == "gang") print_groups(session, *job);
   print_rules(session, *job);
   print_tasks(session, view, *tasks);
   if (!view.configurations.empty()) print_configurations(session, chosen->id);
