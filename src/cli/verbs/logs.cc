@@ -146,6 +146,15 @@ int follow_logs(Session& session, const Wish& wish) {
   return exit_status_of(followed->job);
 }
 
+int name_one(Session& session, std::uint64_t job, std::uint64_t tasks) {
+  auto answer = session.client().request("GET", fmt::format("/v1/jobs/{}/tasks?limit=1", job), {});
+  if (!answer) return session.fail(answer.error());
+  const auto first = task_views(*answer);
+  return session.usage_error(
+      fmt::format("job {0} has {1} tasks: name one, such as {0}.{2}, or use --all", job, tasks,
+                  first.empty() ? 0 : first[0].label));
+}
+
 int run(Session& session, const Arguments& arguments) {
   auto wish = wish_of(session, arguments);
   if (!wish) return session.refuse(wish.error());
@@ -163,12 +172,7 @@ int run(Session& session, const Arguments& arguments) {
                                          : follow_logs(session, *wish);
   }
   if (tasks > 1 && arguments.has("all")) return copy_all(session, *wish);
-  if (tasks > 1) {
-    return session.usage_error(
-        fmt::format("job {0} has {1} tasks: name one, such as {0}.3, or use "
-                    "--all",
-                    wish->job, tasks));
-  }
+  if (tasks > 1) return name_one(session, wish->job, tasks);
   if (auto done = copy(session, *wish); !done) return session.fail(done.error());
   return kExitOk;
 }

@@ -279,7 +279,9 @@ TEST_F(VerbTest, logs_copies_raw_bytes) {
 
 TEST_F(VerbTest, logs_of_many_tasks_needs_a_choice) {
   daemon->answers["GET /v1/jobs/3"] = R"({"id":3,"tasks":100})";
+  daemon->answers["GET /v1/jobs/3/tasks?limit=1"] = R"({"tasks":[{"task":5}]})";
   EXPECT_EQ(call({"logs", "3"}), 2);
+  EXPECT_THAT(screen.err_text, HasSubstr("job 3 has 100 tasks: name one, such as 3.5, or"));
   daemon->downloads["/v1/jobs/3/logs?stream=stdout&task=7"] = "seven";
   EXPECT_EQ(call({"logs", "3.7", "--stdout"}), 0);
   EXPECT_EQ(screen.out_text, "seven");
