@@ -19,7 +19,7 @@ namespace {
 namespace json = boost::json;
 
 constexpr Duration kLongestLook = seconds(30);
-constexpr char kLongestBuild[] = "6h";
+constexpr Duration kLongestBuild = seconds(6 * 3600);
 
 // The container of a job that has one whose image is to be built.
 Result<Container> built_container(const json::value& job) {
@@ -43,12 +43,12 @@ Result<bool> has_image(const Container& container) {
 }
 
 json::object build_job(const json::object& job, const Container& container) {
-  json::array words;
-  for (const std::string& word : build_command(container)) words.push_back(text_to_json(word));
-  json::object build{{"name", text_to_json("build " + container.image)},
-                     {"command", std::move(words)},
-                     {"workdir", text_to_json(container.build.context)},
-                     {"time", kLongestBuild}};
+  JobSpec spec;
+  spec.name = "build " + container.image;
+  spec.command = build_command(container);
+  spec.workdir = container.build.context;
+  spec.time_limit = kLongestBuild;
+  json::object build = spec_to_json(spec, false).as_object();
   for (const char* same : {"env", "project", "priority"}) {
     if (job.contains(same)) build[same] = job.at(same);
   }

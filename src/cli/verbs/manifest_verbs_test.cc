@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "cli/testing/scripted_verbs.h"
+#include "core/spec/command_line.h"
 #include "wire/job_json.h"
 
 namespace tutti {
@@ -92,6 +93,10 @@ TEST_F(ManifestVerbs, an_image_that_is_not_there_is_built_by_a_job_before_it) {
   ASSERT_EQ(sent().after.size(), 1u);
   EXPECT_EQ(sent().after[0].job, JobId(5));
   EXPECT_THAT(screen.err_text, HasSubstr("job 5 builds the image tutti/tf-multi-jobs:"));
+  const auto build = spec_from_json(json::parse(asked.bodies["POST /v1/jobs"].front()));
+  ASSERT_TRUE(build) << build.error().message;
+  EXPECT_THAT(command_text(build->command), StartsWith("tutti-container build "));
+  EXPECT_EQ(build->time_limit, seconds(6 * 3600));
 }
 
 TEST_F(ManifestVerbs, nothing_is_built_for_a_job_that_the_daemon_refuses) {

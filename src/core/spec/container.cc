@@ -149,13 +149,15 @@ void put_in_container(Launch& launch, JobId job, const JobSpec& spec, AttemptId 
   launch.cleanup.insert(launch.cleanup.end(), {"remove", node.name, container.runtime, name});
 }
 
-std::vector<std::string> build_command(const Container& container) {
+Command build_command(const Container& container) {
   const ImageBuild& build = container.build;
-  std::vector<std::string> words = shell_words();
-  words.insert(words.end(), {"build", "this machine", container.runtime, container.image,
-                             build.dockerfile, build.context, build.target});
-  words.insert(words.end(), build.args.begin(), build.args.end());
-  return words;
+  Command command;
+  // A script, because its text is not shown where a command is.
+  command.script = std::string("#!/bin/sh\n") + kContainerScript;
+  command.argv = {"tutti-container", "build",          "this machine", container.runtime,
+                  container.image,   build.dockerfile, build.context,  build.target};
+  command.argv.insert(command.argv.end(), build.args.begin(), build.args.end());
+  return command;
 }
 
 std::string as_gitignore(const std::string& dockerignore) {

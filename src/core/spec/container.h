@@ -28,7 +28,7 @@ void put_in_container(Launch& launch, JobId job, const JobSpec& spec, AttemptId 
 
 // The command that builds the image of a container whose ImageBuild is not empty, on this machine.
 // One that is there already is not built again; of two at once, one builds.
-std::vector<std::string> build_command(const Container& container);
+Command build_command(const Container& container);
 
 // A .dockerignore as rules of a .gitignore: its patterns start at the top of the context.
 std::string as_gitignore(const std::string& dockerignore);

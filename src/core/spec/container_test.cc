@@ -190,7 +190,7 @@ TEST(Container, a_build_command_has_the_arguments_last) {
   Container container;
   container.image = "tutti/x:1";
   container.build = {"/c/Dockerfile", "/c", "prod", {"A=1", "B=2"}};
-  EXPECT_THAT(tail(build_command(container), 6),
+  EXPECT_THAT(tail(build_command(container).argv, 6),
               ElementsAre("tutti/x:1", "/c/Dockerfile", "/c", "prod", "A=1", "B=2"));
 }
 
