@@ -55,7 +55,7 @@ def test_expected_start_comes_from_the_time_limit(busy):
 def test_dependency_is_named(busy):
     job = busy.submit("--after", "1:any", "--", "true")
     told = explain(busy, job)
-    assert codes(told) == ["dependency"]
+    assert codes(told) == ["dependency", "cpus"]
     assert "until job 1 ends" in told["reasons"][0]["text"]
 
 

@@ -129,7 +129,7 @@ def test_every_item_falls_to_one_rank_of_a_python_program(gang, work):
 
 
 def test_total_of_items_that_is_no_number_is_refused(gang):
-    done = gang("", {"workers": 2, "env": {"TUTTI_SHARD_TOTAL": "ten"}}, code=1)
+    done = gang("", {"workers": 2, "env": {"TUTTI_SHARD_TOTAL": "ten"}}, code=2)
     assert "TUTTI_SHARD_TOTAL='ten'" in done.err
 
 

@@ -230,17 +230,15 @@ TEST_F(ManifestVerbs, show_tells_what_each_group_wants) {
       R"({"id":5,"state":"queued","shape":"gang","tasks":3,"cpus":4,"spec":{"command":"x",)"
       R"("framework":"pytorch","container":{"image":"a/b:1"},"time":"1d","workers":[)"
       R"({"name":"Master","cpus":1,"mem":"256M","time":"2h"},{"name":"Worker","count":2,)"
-      R"("cpus":0.5,"gpus":"A100","failure":"restartWorker(3)"}]
-}
-})";
+      R"_("cpus":0.5,"gpus":"A100","failure":"restartWorker(3)"}]}})_";
   daemon->answers["GET /v1/jobs/5/tasks?limit=64"] = R"({"tasks":[]})";
-EXPECT_EQ(call({"show", "5"}), 0);
-EXPECT_THAT(screen.out_text,
-            HasSubstr("  gang       3 workers of pytorch in a/b:1\n"
-                      "  request    1 × Master: 1 core, 256M memory, at most 2h, failFast\n"
-                      "  request    2 × Worker: 0.5 cores, GPUs 1 × A100, restartWorker(3)\n"
-                      "  time limit 1d\n"));
-EXPECT_THAT(screen.out_text, Not(HasSubstr("4 cores")));
+  EXPECT_EQ(call({"show", "5"}), 0);
+  EXPECT_THAT(screen.out_text,
+              HasSubstr("  gang       3 workers of pytorch in a/b:1\n"
+                        "  request    1 × Master: 1 core, 256M memory, at most 2h, failFast\n"
+                        "  request    2 × Worker: 0.5 cores, GPUs 1 × A100, restartWorker(3)\n"
+                        "  time limit 1d\n"));
+  EXPECT_THAT(screen.out_text, Not(HasSubstr("4 cores")));
 }
 
 TEST_F(ManifestVerbs, faults_name_file_and_line) {
