@@ -164,6 +164,20 @@ TEST_F(GangTest, a_failing_rank_ends_the_others_and_gives_its_code) {
   EXPECT_EQ((*tasks)[0].outcome.message, "ended because rank 2 failed");
 }
 
+TEST_F(GangTest, the_rank_that_ends_the_others_is_named_and_no_other_that_failed) {
+  world.add_node(node("a", 4));
+  WorkerGroup harmless = workers(1, cpus(1), {Rule::kContinue, 0});
+  harmless.command = command(seconds(1), 4);
+  WorkerGroup bad = workers(1, cpus(1));
+  bad.command = command(seconds(3), 9);
+  const JobId job = submit(gang({harmless, workers(2, cpus(1)), bad}, kLong));
+  ASSERT_TRUE(world.run_until_idle(seconds(100)));
+  const auto tasks = world.store().load_tasks(job);
+  ASSERT_TRUE(tasks.has_value());
+  EXPECT_EQ((*tasks)[1].outcome.message, "ended because rank 3 failed");
+  EXPECT_EQ((*tasks)[2].outcome.message, "ended because rank 3 failed");
+}
+
 TEST_F(GangTest, with_retries_all_ranks_run_again) {
   world.add_node(node("a", 4));
   WorkerGroup bad = workers(1, cpus(1));

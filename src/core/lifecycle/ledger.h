@@ -183,7 +183,7 @@ class Ledger {
   const std::set<JobId>& regrowing() const { return regrowing_; }
   // The ranks that are to be stopped because of what became of another, and with which cause.
   std::vector<std::pair<AttemptId, Ending>> stops_due(const Job& job) const;
-  // The rank that failed, of several the smallest.
+  // The rank whose failure ends the others, of several the smallest.
   std::optional<std::uint32_t> first_failed(const Job& job) const;
   // The state of the whole job.
   TaskState state_of(const Job& job) const;

@@ -9,9 +9,15 @@ namespace {
 
 using Rule = FailureRule::Kind;
 
-// Whether the others have to end when a rank of this group has failed for good.
-bool takes_all_down(const FailureRule& rule) {
-  return rule.kind == Rule::kFailFast || rule.kind == Rule::kRestart;
+// Whether the others have to end because of ranks of this group, which begins with rank `first`.
+bool takes_all_down(const Job& job, const RankGroup& group, std::uint32_t first) {
+  std::uint32_t failed = 0;
+  for (std::uint32_t rank = first; rank < first + group.count; ++rank) {
+    const TaskState state = job.state_of(rank);
+    failed += state == TaskState::kFailed || state == TaskState::kCancelled ? 1 : 0;
+  }
+  if (failed == 0 || group.failure.kind == Rule::kContinue) return false;
+  return group.failure.kind != Rule::kMinSucceeded || group.count - failed < group.failure.number;
 }
 
 }  // namespace
@@ -49,15 +55,10 @@ std::vector<std::uint32_t> Ledger::ready_ranks(const Job& job) const {
 
 // Whether it cannot end well any more, so that what is left of it has to end too.
 bool Ledger::is_doomed(const Job& job) const {
-  std::uint32_t rank = 0;
+  std::uint32_t first = 0;
   for (const RankGroup& group : ranks_of(job)) {
-    std::uint32_t failed = 0;
-    for (std::uint32_t i = 0; i < group.count; ++i, ++rank) {
-      const TaskState state = job.state_of(rank);
-      failed += state == TaskState::kFailed || state == TaskState::kCancelled ? 1 : 0;
-    }
-    if (failed == 0 || group.failure.kind == Rule::kContinue) continue;
-    if (takes_all_down(group.failure) || group.count - failed < group.failure.number) return true;
+    if (takes_all_down(job, group, first)) return true;
+    first += group.count;
   }
   return false;
 }
@@ -160,8 +161,13 @@ std::vector<std::pair<AttemptId, Ending>> Ledger::stops_due(const Job& job) cons
 }
 
 std::optional<std::uint32_t> Ledger::first_failed(const Job& job) const {
-  for (std::uint32_t index = 0; index < job.slots.size(); ++index) {
-    if (job.slots[index].state == TaskState::kFailed) return index;
+  std::uint32_t first = 0;
+  for (const RankGroup& group : ranks_of(job)) {
+    const std::uint32_t end = first + group.count;
+    const bool guilty = takes_all_down(job, group, first);
+    for (; first < end; ++first) {
+      if (guilty && job.state_of(first) == TaskState::kFailed) return first;
+    }
   }
   return std::nullopt;
 }
