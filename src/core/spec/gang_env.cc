@@ -217,13 +217,6 @@ void RankEnvironment::set_master() {
   set("RANK", rank_);
 }
 
-// TensorFlow writes types small, and calls the master of old its chief.
-std::string tensorflow_type(const std::string& group) {
-  std::string type;
-  for (const char c : group) type += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return type == "master" ? "chief" : type;
-}
-
 // The evaluator is told of the others, but it is none of the cluster.
 void RankEnvironment::add_tensorflow() {
   std::string cluster;
@@ -326,6 +319,12 @@ void RankEnvironment::add_framework() {
 }
 
 }  // namespace
+
+std::string tensorflow_type(std::string_view group) {
+  std::string type;
+  for (const char c : group) type += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return type == "master" ? "chief" : type;
+}
 
 Shard shard_of(std::uint64_t total, std::uint32_t rank, std::uint32_t ranks) {
   // Not total * rank / ranks, which would need more than 64 bits.

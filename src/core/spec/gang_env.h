@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/model/job_spec.h"
@@ -16,6 +17,9 @@ struct RankPlace {
   std::uint32_t devices = 0;
 };
 using GangPlaces = std::vector<RankPlace>;  // by rank
+
+// What TensorFlow calls a group: it writes types small, and the master of old is its chief.
+std::string tensorflow_type(std::string_view group);
 
 // Items [begin, end) of a total, as they fall to one of several ranks.
 struct Shard {

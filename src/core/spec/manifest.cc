@@ -93,6 +93,9 @@ Result<std::vector<ManifestType>> read_types(const YamlReader& reader, const Yam
     if (!name) return name.error();
     if (std::find(names.begin(), names.end(), *name) != names.end())
       return reader.error(map.keys[i], "type " + *name + " is given twice; keep one");
+    const auto leader = std::find_if(names.begin(), names.end(), is_leader);
+    if (framework == Framework::kTensorflow && is_leader(*name) && leader != names.end())
+      return reader.error(map.keys[i], *leader + " and " + *name + " are the same; keep one");
     names.push_back(*name);
     YamlNode key = map.keys[i];
     key.text = *name;

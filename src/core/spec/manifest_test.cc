@@ -236,6 +236,8 @@ TEST(Manifest, faults_name_their_place) {
       {with("tf", "{Wroker: {" + kSmall + "}}"), "unknown type 'Wroker', did you mean 'Worker'?"},
       {with("jax", "{PS: {" + kSmall + "}}"), "operator jax has Worker"},
       {with("tf", "{Worker: {" + kSmall + "}, worker: {" + kSmall + "}}"), "given twice"},
+      {with("tf", "{Chief: {" + kSmall + "}, Master: {" + kSmall + "}}"),
+       "Chief and Master are the same; keep one"},
       {with("tf", "{Worker: [{" + kSmall + "}]}"), "Worker is a list; write a mapping"},
       {with("tf", "{Worker: {count: 0, " + kSmall + "}}"), "count '0'"},
       {with("tf", "{Worker: {count: 10001, " + kSmall + "}}"), "count '10001'"},

@@ -52,10 +52,12 @@ Result<void> check_failure(const WorkerGroup& group) {
 // How often a group of this name was there before decides which replica it is.
 Result<void> check_replica(const WorkerGroup& group, Framework framework,
                            std::map<std::string, std::uint32_t>& seen) {
-  const std::uint32_t before = seen[group.name]++;
+  const bool tensorflow = framework == Framework::kTensorflow;
+  const std::string name = tensorflow ? tensorflow_type(group.name) : group.name;
+  const std::uint32_t before = seen[name]++;
   if (before > 0 && framework != Framework::kJobset)
-    return invalid_input("workers: two groups are called " + shown(group.name) +
-                         "; give each a name of its own");
+    return invalid_input("workers: two groups are called " + shown(name) +
+                         (tensorflow ? " by TensorFlow" : "") + "; give each a name of its own");
   if (group.replica == before) return {};
   return invalid_input(called(group) + ": replica is " + std::to_string(group.replica) +
                        "; groups of one name are numbered from 0, and only those of a jobset");

@@ -306,6 +306,15 @@ TEST(Validate, refuses_gangs_that_cannot_be) {
       {[](JobSpec&, WorkerGroup& w) { w.name = ""; }, "a group's name"},
       {[](JobSpec&, WorkerGroup& w) { w.name = "a b"; }, "a group's name 'a b'"},
       {[](JobSpec& s, WorkerGroup& w) { s.gang.workers.push_back(w); }, "two groups are called"},
+      {[](JobSpec& s, WorkerGroup& w) {
+         s.gang.framework = Framework::kTensorflow;
+         w.ranks.request.ports = 1;
+         w.name = "Master";
+         WorkerGroup other = w;
+         other.name = "Chief";
+         s.gang.workers.push_back(other);
+       },
+       "two groups are called 'chief' by TensorFlow"},
       {[](JobSpec&, WorkerGroup& w) { w.replica = 1; }, "replica is 1"},
       {[](JobSpec&, WorkerGroup& w) {
          w.ranks.failure = {Rule::kMinSucceeded, 5};
