@@ -218,6 +218,29 @@ TEST_F(GangTest, with_restart_the_rank_alone_runs_again) {
   EXPECT_EQ((*tasks)[2].attempts, 3u);
 }
 
+TEST_F(GangTest, a_rank_that_restarts_alone_gets_its_node_and_ports_back) {
+  world.add_node(node("a", 4));
+  world.add_node(node("b", 2));
+  Request one = cpus(2);
+  one.ports = 2;
+  WorkerGroup bad = workers(1, one, {Rule::kRestart, 2});
+  bad.command = command(seconds(5), 3, 2);
+  JobSpec shaky = gang({bad, workers(2, one)}, seconds(100));
+  shaky.retry.backoff = seconds(10);
+  const JobId job = submit(std::move(shaky));
+  world.advance(seconds(1));
+  const auto before = world.store().load_tasks(job);
+  world.advance(seconds(6));
+  EXPECT_EQ(active(job), 2u);
+  world.restart_controller();
+  ASSERT_TRUE(world.run_until_idle(seconds(200)));
+  const auto after = world.store().load_tasks(job);
+  ASSERT_TRUE(before.has_value() && after.has_value());
+  EXPECT_EQ((*after)[0].attempts, 3u);
+  EXPECT_EQ((*after)[0].node, (*before)[0].node);
+  EXPECT_EQ((*after)[0].ports, (*before)[0].ports);
+}
+
 TEST_F(GangTest, a_rank_that_may_restart_comes_before_older_work_that_waits) {
   world.add_node(node("a", 3));
   const JobId older = submit(gang({workers(3, cpus(1))}, seconds(5)));

@@ -119,6 +119,7 @@ void Ledger::on(const AttemptPlaced& body, TimePoint at, Changes& changes) {
                               .staged = body.staged,
                               .placed_at = at};
   hold(attempt);
+  former_places_.erase(body.attempt.task);
   active_[body.attempt.task] = attempt;
   changes.jobs.insert(job.id);
   changes.tasks.push_back(task_row(job, index, &attempt));
@@ -207,8 +208,10 @@ void Ledger::on(const AttemptEnded& body, TimePoint at, Changes& changes) {
   row.outcome = body.outcome;
   changes.tasks.push_back(std::move(row));
   changes.jobs.insert(job.id);
-  if (gang && next == TaskState::kQueued && restarts_all(job, attempt, !moved))
-    job.restarting = true;
+  if (gang && next == TaskState::kQueued) {
+    if (restarts_all(job, attempt, !moved)) job.restarting = true;
+    former_places_[body.attempt.task] = std::move(attempt.allocation);
+  }
   if (gang) settle_gang(job, changes);
   relist(job);
   finish_if_done(job, at, changes);
@@ -359,6 +362,8 @@ void Ledger::end_untouched(Job& job, TaskState state) {
 void Ledger::finish_if_done(Job& job, TimePoint at, Changes& changes) {
   if (job.finished_at || job.counts.unfinished() > 0) return;
   job.finished_at = std::max(at, job.started_at);  // the clock may have been set back
+  former_places_.erase(former_places_.lower_bound({job.id, 0}),
+                       former_places_.lower_bound({JobId(job.id.value + 1), 0}));
   const TaskState state = state_of(job);
   if (state == TaskState::kSucceeded) job.exit_status = 0;
   if (job.exit_status == 0 && state != TaskState::kSucceeded) {

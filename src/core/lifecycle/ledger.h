@@ -181,6 +181,8 @@ class Ledger {
   std::vector<std::uint32_t> ready_ranks(const Job& job) const;
   // Gangs of which some ranks run and others wait: those come before whatever has not begun.
   const std::set<JobId>& regrowing() const { return regrowing_; }
+  // What a rank that waits to run again held when it last ran; null: it never did.
+  const Allocation* former_place(TaskId rank) const;
   // The ranks that are to be stopped because of what became of another, and with which cause.
   std::vector<std::pair<AttemptId, Ending>> stops_due(const Job& job) const;
   // The rank whose failure ends the others, of several the smallest.
@@ -286,6 +288,7 @@ class Ledger {
   std::map<std::string, TaskId> measurers_;  // by kind
   std::set<JobId> regrowing_;
   std::uint64_t ready_for_devices_ = 0;  // ready tasks of groups that want devices
+  std::map<TaskId, Allocation> former_places_;
   TaskCounts totals_;
 };
 

@@ -172,4 +172,9 @@ std::optional<std::uint32_t> Ledger::first_failed(const Job& job) const {
   return std::nullopt;
 }
 
+const Allocation* Ledger::former_place(TaskId rank) const {
+  const auto it = former_places_.find(rank);
+  return it == former_places_.end() ? nullptr : &it->second;
+}
+
 }  // namespace tutti

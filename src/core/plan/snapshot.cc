@@ -31,10 +31,13 @@ Expected expected_of(const Ledger& ledger, const std::string& kind) {
 }
 
 ReadyJob head_of(const Ledger& ledger, const Job& job) {
-  ReadyJob head{job.id, job.submitted_at, job.listed, {}, 0, job.served};
+  ReadyJob head{job.id, job.submitted_at, job.listed, {}, {}, 0, job.served};
   if (ledger.ranks_of(job).empty()) return head;
+  // Those that run know the others by their places.
+  const bool begun = job.counts.active() > 0;
   for (const std::uint32_t rank : ledger.ready_ranks(job)) {
     head.ranks.push_back(&ledger.request_of(job, rank));
+    if (begun) head.former.push_back(ledger.former_place({job.id, rank}));
     head.tries = std::max(head.tries, ledger.attempts_of({job.id, rank}));
   }
   head.tasks = static_cast<std::uint32_t>(head.ranks.size());

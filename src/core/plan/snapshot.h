@@ -21,6 +21,8 @@ struct ReadyJob {
   std::uint32_t tasks = 0;
   // Of a gang: what each of its ready ranks wants; they start together or not at all.
   std::vector<const Request*> ranks;
+  // Of a gang of which others run: what each of these held before; null: nothing.
+  std::vector<const Allocation*> former;
   std::uint32_t tries = 0;  // the number of its newest attempt
   double served = 0;        // core seconds (weight_of) of those of its attempts that ended
 };

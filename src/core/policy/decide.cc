@@ -37,9 +37,9 @@ TimePoint bounded_end_of(const GroupView& view, TimePoint now) {
 // Whether all ready ranks of a gang were placed.
 bool place_gang(const ReadyJob& gang, TimePoint bounded_end, const Snapshot& snapshot,
                 Workspace& workspace, Plan& plan) {
-  std::vector<Allocation> grants = place_together(
-      workspace.nodes(), gang.ranks,
-      {&plan.reservation, bounded_end, snapshot.demand, gang.job.value * 64 + gang.tries});
+  std::vector<Allocation> grants = place_together(workspace.nodes(), gang.ranks,
+                                                  {&plan.reservation, bounded_end, snapshot.demand,
+                                                   gang.job.value * 64 + gang.tries, gang.former});
   if (grants.size() < gang.ranks.size()) return false;
   for (const Allocation& one : grants) {
     workspace.take(one);

@@ -75,6 +75,42 @@ std::size_t count_nodes(const std::vector<Allocation>& grants) {
   return nodes.size();
 }
 
+// A grant on the former node, with the former ports if they are free; nothing: there is no room.
+std::optional<Allocation> grant_again(const Node& node, const Request& request,
+                                      const Allocation& former, const GangConditions& conditions) {
+  if (node.state != Node::State::kUp || !fits_now(node, request)) return std::nullopt;
+  Allocation made = grant(node, request, {}, conditions.demand, conditions.port_seed);
+  const bool free = std::none_of(former.ports.begin(), former.ports.end(), [&](auto port) {
+    return std::binary_search(node.ports.begin(), node.ports.end(), port);
+  });
+  if (free) made.ports = former.ports;
+  return made;
+}
+
+// Grants for ranks of which some had a place, those where they were if possible; none: that leaves
+// no room for the others.
+std::vector<Allocation> place_again(std::span<const Node> nodes, Ranks ranks,
+                                    std::span<const Allocation* const> former,
+                                    const GangConditions& conditions) {
+  std::vector<Node> later(nodes.begin(), nodes.end());
+  std::vector<std::optional<Allocation>> again(ranks.size());
+  std::vector<const Request*> others;
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    if (former[i] != nullptr) {
+      Node& node = later[former[i]->node.value - 1];
+      again[i] = grant_again(node, *ranks[i], *former[i], conditions);
+      if (again[i]) reserve(node, *again[i]);
+    }
+    if (!again[i]) others.push_back(ranks[i]);
+  }
+  const std::vector<Allocation> rest = place_together(later, others, conditions);
+  if (rest.size() < others.size()) return {};
+  std::vector<Allocation> grants;
+  auto next = rest.begin();
+  for (const std::optional<Allocation>& one : again) grants.push_back(one ? *one : *next++);
+  return grants;
+}
+
 bool has_type(const Node& node, const std::string& type) {
   return std::any_of(node.devices.begin(), node.devices.end(),
                      [&](const Device& device) { return device.type == type; });
@@ -85,6 +121,12 @@ bool has_type(const Node& node, const std::string& type) {
 std::vector<Allocation> place_together(std::span<const Node> nodes, Ranks ranks,
                                        const GangConditions& conditions) {
   if (ranks.empty()) return {};
+  if (!conditions.former.empty()) {
+    GangConditions fresh = conditions;
+    fresh.former = {};
+    std::vector<Allocation> again = place_again(nodes, ranks, conditions.former, fresh);
+    return again.empty() ? place_together(nodes, ranks, fresh) : again;
+  }
   std::vector<Allocation> best =
       fill_all(nodes, std::vector<bool>(nodes.size(), true), ranks, conditions);
   const bool devices = std::any_of(ranks.begin(), ranks.end(), [](const Request* request) {

@@ -15,11 +15,14 @@ struct GangConditions {
   TimePoint bounded_end;                 // when the ranks will have ended; zero: unknown
   std::span<const DeviceDemand> demand;  // what else waits for devices: see grant()
   std::uint64_t port_seed = 0;           // where to begin among the ports
+  // What each rank held before, where the others know it by that; null: nothing. Empty: none did.
+  std::span<const Allocation* const> former;
 };
 
 // The grants for ranks that start together or not at all, in their order; as many of them as find
 // room. All are placed if there are as many grants as ranks. It prefers one node, then few nodes
-// with devices of one type, then few nodes; neighbouring ranks are neighbours.
+// with devices of one type, then few nodes; neighbouring ranks are neighbours. A rank that comes
+// back alone gets its former node and ports if they are free.
 std::vector<Allocation> place_together(std::span<const Node> nodes,
                                        std::span<const Request* const> ranks,
                                        const GangConditions& conditions);
