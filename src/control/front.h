@@ -40,7 +40,7 @@ struct RankPlan {
   std::string node;
   std::vector<DeviceId> devices;
   std::vector<std::uint32_t> ports;
-  std::vector<std::string> env;  // "NAME=value", without what the submitter's own has
+  std::vector<std::string> env;  // "NAME=value"; of the submitter's, what was set for the job
 };
 
 struct Submitted {

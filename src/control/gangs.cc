@@ -2,6 +2,7 @@
 // when one of them fails.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/check.h"
@@ -45,6 +46,20 @@ GangPlaces places_at(const Ledger& ledger, const std::vector<const Allocation*>&
   return places;
 }
 
+// What the user set for the job, where nothing that a rank is told replaces it, and what it is
+// told. In a container the one is part of the other.
+std::vector<std::string> variables_of(const JobSpec& spec, std::vector<std::string> told) {
+  if (!spec.container.image.empty()) return told;
+  std::vector<std::string> variables;
+  for (const std::string& entry : spec.remote_env) {
+    const std::string name = entry.substr(0, entry.find('=') + 1);
+    const auto same = [&](const std::string& other) { return other.starts_with(name); };
+    if (std::none_of(told.begin(), told.end(), same)) variables.push_back(entry);
+  }
+  variables.insert(variables.end(), told.begin(), told.end());
+  return variables;
+}
+
 }  // namespace
 
 // Where the ranks of a gang are; nothing: it is no gang.
@@ -85,7 +100,7 @@ std::vector<RankPlan> Controller::plan_of(const JobFacts& facts, const JobSpec& 
     one.node = node.name;
     for (const DeviceGrant& grant : grants[rank].devices) one.devices.push_back(grant.id);
     one.ports = grants[rank].ports;
-    one.env = std::move(launch.env);
+    one.env = variables_of(spec, std::move(launch.env));
   }
   return plan;
 }

@@ -309,6 +309,18 @@ TEST_F(GangTest, ports_are_granted_once_on_a_node_and_given_back) {
   EXPECT_TRUE(world.ledger().nodes()[0].ports.empty());
 }
 
+TEST_F(GangTest, a_dry_run_tells_what_is_set_for_the_job_unless_it_is_replaced) {
+  world.add_node(node("a", 4));
+  JobSpec one = gang({workers(1, cpus(1))});
+  one.remote_env = {"OF_JOB=1", "OF_BOTH=job"};
+  one.gang.workers[0].env = {"OF_BOTH=group"};
+  const Result<Submitted> dry = world.submit({std::move(one)}, true);
+  ASSERT_TRUE(dry.has_value()) << dry.error().message;
+  const std::vector<std::string>& env = dry->plans.at(0).at(0).env;
+  EXPECT_THAT(env, testing::IsSupersetOf({"OF_JOB=1", "OF_BOTH=group"}));
+  EXPECT_THAT(env, testing::Not(testing::Contains("OF_BOTH=job")));
+}
+
 TEST_F(GangTest, what_can_never_run_together_is_refused) {
   world.add_node(node("a", 4));
   const Result<JobId> job = world.submit(gang({workers(5, cpus(1))}));
