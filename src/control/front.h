@@ -47,7 +47,8 @@ struct Submitted {
   std::vector<JobId> jobs;
   // Of a dry run, one for each spec.
   std::vector<Explanation> explanations;
-  // Likewise; empty for what is no gang or has no room now, even if nothing else ran.
+  // Likewise; empty for what is no gang or has no room now, even if nothing else ran. Ranks that
+  // wait for others of their group are left out.
   std::vector<std::vector<RankPlan>> plans;
 };
 

@@ -27,6 +27,17 @@ void Controller::place(const GangStart& start) {
 
 namespace {
 
+// The ranks that start first.
+std::vector<std::uint32_t> first_wave(const std::vector<RankGroup>& groups) {
+  std::vector<std::uint32_t> ranks;
+  std::uint32_t first = 0;
+  for (const RankGroup& group : groups) {
+    for (std::uint32_t i = 0; i < group.at_once(); ++i) ranks.push_back(first + i);
+    first += group.count;
+  }
+  return ranks;
+}
+
 // What the ranks of a gang with these allocations (null: none) are told of each other.
 GangPlaces places_at(const Ledger& ledger, const std::vector<const Allocation*>& ranks) {
   GangPlaces places(ranks.size());
@@ -75,9 +86,10 @@ GangPlaces Controller::places_of(JobId id) const {
 }
 
 std::vector<RankPlan> Controller::plan_of(const JobFacts& facts, const JobSpec& spec) const {
+  const std::vector<std::uint32_t> started = first_wave(facts.ranks);
   std::vector<const Request*> wanted;
   for (const RankGroup& group : facts.ranks)
-    wanted.insert(wanted.end(), group.count, &group.request);
+    wanted.insert(wanted.end(), group.at_once(), &group.request);
   std::vector<Node> nodes = ledger_.nodes();
   std::vector<Allocation> grants =
       place_together(nodes, wanted, {.port_seed = facts.id.value * 64});
@@ -86,20 +98,20 @@ std::vector<RankPlan> Controller::plan_of(const JobFacts& facts, const JobSpec& 
     grants = place_together(nodes, wanted, {.port_seed = facts.id.value * 64});
   }
   if (grants.size() < wanted.size()) return {};
-  std::vector<const Allocation*> ranks;
-  for (const Allocation& grant : grants) ranks.push_back(&grant);
+  std::vector<const Allocation*> ranks(facts.tasks.count);
+  for (std::size_t i = 0; i < grants.size(); ++i) ranks[started[i]] = &grants[i];
   const GangPlaces places = places_at(ledger_, ranks);
   std::vector<RankPlan> plan;
-  for (std::uint32_t rank = 0; rank < grants.size(); ++rank) {
-    const Node& node = *ledger_.find_node(grants[rank].node);
-    Launch launch =
-        launch_of(facts.id, spec, {{facts.id, rank}, 1}, {}, grants[rank], node, places);
+  for (const std::uint32_t rank : started) {
+    const Allocation& grant = *ranks[rank];
+    const Node& node = *ledger_.find_node(grant.node);
+    Launch launch = launch_of(facts.id, spec, {{facts.id, rank}, 1}, {}, grant, node, places);
     RankPlan& one = plan.emplace_back();
     one.rank = rank;
     one.group = workers_of_rank(spec.gang, rank).name;
     one.node = node.name;
-    for (const DeviceGrant& grant : grants[rank].devices) one.devices.push_back(grant.id);
-    one.ports = grants[rank].ports;
+    for (const DeviceGrant& device : grant.devices) one.devices.push_back(device.id);
+    one.ports = grant.ports;
     one.env = variables_of(spec, std::move(launch.env));
   }
   return plan;

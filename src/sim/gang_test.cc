@@ -297,6 +297,17 @@ TEST_F(GangTest, waves_run_as_many_at_once_as_they_may) {
   EXPECT_EQ(world.state_of(job), TaskState::kSucceeded);
 }
 
+TEST_F(GangTest, a_dry_run_of_waves_plans_the_first) {
+  world.add_node(node("a", 4));
+  JobSpec one = gang({workers(3, cpus(1)), workers(5, cpus(1))});
+  for (WorkerGroup& group : one.gang.workers) group.ranks.parallel = 2;
+  const Result<Submitted> dry = world.submit({std::move(one)}, true);
+  ASSERT_TRUE(dry.has_value()) << dry.error().message;
+  std::vector<std::uint32_t> ranks;
+  for (const RankPlan& plan : dry->plans.at(0)) ranks.push_back(plan.rank);
+  EXPECT_THAT(ranks, testing::ElementsAre(0, 1, 3, 4));
+}
+
 TEST_F(GangTest, ports_are_granted_once_on_a_node_and_given_back) {
   world.add_node(node("a", 4));
   Request one = cpus(1);

@@ -39,7 +39,7 @@ std::vector<std::uint32_t> Ledger::ready_ranks(const Job& job) const {
   if (job.restarting || (!begun && job.backing_off > 0)) return ready;
   std::uint32_t first = 0;
   for (const RankGroup& group : ranks_of(job)) {
-    std::uint32_t room = group.parallel > 0 ? group.parallel : group.count;
+    std::uint32_t room = group.at_once();
     for (std::uint32_t rank = first; rank < first + group.count && room > 0; ++rank)
       room -= is_active(job.state_of(rank)) ? 1 : 0;
     for (std::uint32_t rank = first; rank < first + group.count && room > 0; ++rank) {

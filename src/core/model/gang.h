@@ -30,6 +30,8 @@ struct RankGroup {
   std::uint32_t parallel = 0;  // at most so many of them at once; zero: all together
   Request request;
   FailureRule failure;
+  // How many of them run at the same time.
+  std::uint32_t at_once() const { return parallel > 0 && parallel < count ? parallel : count; }
   auto operator<=>(const RankGroup&) const = default;
 };
 
