@@ -113,8 +113,10 @@ Result<void> complete(json::object& job, const Arguments& arguments,
     if (auto applied = environment.apply(setting); !applied) return applied;
   }
   job["env"] = to_array(environment.variables());
-  // Neither another machine nor a container has anything else of it.
-  if ((wants_labels(job) || job.contains("container")) && !settings.empty()) {
+  // Neither another machine nor a container has anything else of it, and a dry run of workers shows
+  // nothing else of it.
+  const bool told_apart = wants_labels(job) || job.contains("container") || job.contains("workers");
+  if (told_apart && !settings.empty()) {
     Environment sent;
     for (const std::string& setting : settings) {
       if (auto applied = sent.apply(setting); !applied) return applied;

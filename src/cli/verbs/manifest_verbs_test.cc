@@ -241,6 +241,12 @@ TEST_F(ManifestVerbs, show_tells_what_each_group_wants) {
   EXPECT_THAT(screen.out_text, Not(HasSubstr("4 cores")));
 }
 
+TEST_F(ManifestVerbs, what_is_set_for_the_job_is_told_apart_for_its_workers) {
+  const char* const text = "command: a\nworkers: 2\nenv: {OF_JOB: 1}\n";
+  EXPECT_EQ(call({"submit", "--env", "MINE=2", file("job.yaml", text)}), 0);
+  EXPECT_THAT(sent().remote_env, ElementsAre("OF_JOB=1", "MINE=2"));
+}
+
 TEST_F(ManifestVerbs, faults_name_file_and_line) {
   std::string text = kManifest;
   text.replace(text.find("ramRatio"), 8, "ramRatoi");
