@@ -1,5 +1,8 @@
 #include "cli/submission.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <boost/json.hpp>
 
 #include "cli/output/json.h"
@@ -33,11 +36,16 @@ void print_ranks(Session& session, const json::array& jobs) {
   }
 }
 
-// Where the ranks would run, and what they would be told.
-void print_plan(Session& session, const json::value& plan) {
+// Where the ranks would run, and what they would be told; of waves, those of the first.
+void print_plan(Session& session, const json::value& plan, const json::value& job) {
   if (!plan.is_array() || plan.as_array().empty()) return;
-  session.screen().out("\nStarted now, they would run here:\n" +
-                       render_plan(plan.as_array(), session.screen()));
+  const auto spec = spec_from_json(job);
+  const std::size_t ranks = plan.as_array().size();
+  const bool waves = spec && ranks < spec->tasks.count;
+  const std::string who =
+      waves ? fmt::format("{} of them would run first,", ranks) : "they would run";
+  session.screen().out(fmt::format("\nStarted now, {} here:\n{}", who,
+                                   render_plan(plan.as_array(), session.screen())));
 }
 
 }  // namespace
@@ -77,7 +85,8 @@ int print_dry_run(Session& session, const JobRequests& requests, bool quiet) {
   session.screen().out("Nothing was submitted.\n");
   print_ranks(session, requests.jobs);
   if (const auto* plans = answer->as_object().if_contains("plans"); plans && plans->is_array()) {
-    for (const json::value& plan : plans->as_array()) print_plan(session, plan);
+    for (std::size_t i = 0; i < std::min(plans->as_array().size(), requests.jobs.size()); ++i)
+      print_plan(session, plans->as_array()[i], requests.jobs[i]);
   }
   for (const json::value& element : list->as_array()) {
     ExplanationView explanation = explanation_view(element);

@@ -193,6 +193,14 @@ TEST_F(ManifestVerbs, a_dry_run_tells_of_the_image_and_of_jobs_in_a_set) {
   EXPECT_THAT(screen.out_text, HasSubstr("   1  Worker[1] 0     1   1G"));
 }
 
+TEST_F(ManifestVerbs, a_dry_run_of_waves_says_how_many_run_first) {
+  daemon->answers["POST /v1/jobs?dry_run=1"] =
+      R"({"explanations":[],"plans":[[{"rank":0,"group":"w","node":"a","env":[]}]]})";
+  const char* const waves = "command: a\nworkers: {w: {count: 3, parallel: 1}}\n";
+  EXPECT_EQ(call({"submit", "--dry-run", file("job.yaml", waves)}), 0);
+  EXPECT_THAT(screen.out_text, HasSubstr("\nStarted now, 1 of them would run first, here:\n"));
+}
+
 TEST_F(ManifestVerbs, a_dry_run_in_json_is_the_daemons_answer_alone) {
   EXPECT_EQ(call({"submit", "--dry-run", "--json", file("job.yaml", kTwoGroups)}), 0);
   EXPECT_THAT(screen.out_text, Not(HasSubstr("RANK")));
