@@ -157,11 +157,17 @@ def test_a_rank_may_restart_alone(wide, gang, work):
           - name: steady
           - name: shaky
             failure: restartWorker(2)
-            command: echo "$TUTTI_ATTEMPT" >> tries.1; test $TUTTI_ATTEMPT = 3 || exit 1; touch go
+            ports: 1
+            command: |
+              echo "$TUTTI_ATTEMPT $TUTTI_PORTS" >> tries.1
+              test $TUTTI_ATTEMPT = 3 || exit 1
+              touch go
         """)
     job = wide.submit(name)
     assert wide.wait(job) == 0
-    assert (work / "tries.1").read_text().split() == ["1", "2", "3"]
+    attempts, ports = zip(*(line.split() for line in (work / "tries.1").read_text().splitlines()))
+    assert attempts == ("1", "2", "3")
+    assert len(set(ports)) == 1, "the others know it by its first port"
 
 
 def test_all_run_again_where_the_job_may_be_retried(wide, gang, work):
