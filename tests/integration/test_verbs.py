@@ -304,7 +304,7 @@ def test_logs_of_many_tasks_need_a_choice(daemon):
     job = daemon.batch(["echo a", "echo b"])
     daemon.wait(job)
     done = daemon("logs", job)
-    assert done.code == 2 and f"{job}.3" in done.err
+    assert done.code == 2 and f"{job}.1" in done.err
     assert daemon.ok("logs", "--all", job).out == f"==> {job}.1 <==\na\n==> {job}.2 <==\nb\n"
     assert daemon.ok("logs", "--task", "2", job).out == "b\n"
     assert daemon.ok("logs", "--rank", "2", job).out == "b\n"

@@ -29,11 +29,12 @@ constexpr double kPatience = 1800;
 constexpr double kPatientPart = 0.1;
 // So does one that, even with an equal share of every pool from now on, would take so many times as
 // long as with such a share from its start.
-constexpr double kUnfair = 1.2;
+constexpr double kUnfair = 1.25;
 // And one that decides when everything is over: what is left of it takes so many times as long as
-// all that is left of all jobs would take on all devices, and that is no less than an hour.
+// all that is left of all jobs would take on all devices, and that is more than a day. With less
+// to do, shorter jobs are soon out of its way.
 constexpr double kCritical = 2;
-constexpr double kBacklog = 3600;
+constexpr double kBacklog = 86'400;
 
 bool has_waited(const ElasticSnapshot& snapshot, const ElasticJob& job, double left_s) {
   const double waited = snapshot.now_s - job.submitted_s - job.executed_s;

@@ -41,19 +41,19 @@ TEST(TuttiPolicy, one_that_had_less_than_its_share_passes_a_shorter_one) {
   slow.executed_s = 4000;
   slow.remaining = 4900;
   EXPECT_EQ(policy->decide(later.snapshot), kSecondWaits);
-  // Most of it is done: as much as a fair share would have given.
-  slow.remaining = 1900;
-  later.snapshot.jobs[1].remaining = 1800;
+  // Half of it is done: as much as a fair share would have given.
+  slow.remaining = 2200;
+  later.snapshot.jobs[1].remaining = 2000;
   EXPECT_EQ(policy->decide(later.snapshot), kFirstWaits);
 }
 
 TEST(TuttiPolicy, one_that_decides_when_all_is_over_passes_a_shorter_one) {
   ElasticWorld world = five_for_four(0);
-  world.snapshot.jobs[0].remaining = 50'000;
+  world.snapshot.jobs[0].remaining = 500'000;
   EXPECT_EQ(make_tutti_policy({})->decide(world.snapshot), kSecondWaits);
   // Beside others like it, it does not.
-  world.snapshot.jobs[1].remaining = 40'000;
-  world.snapshot.jobs[2].remaining = 40'000;
+  world.snapshot.jobs[1].remaining = 400'000;
+  world.snapshot.jobs[2].remaining = 400'000;
   EXPECT_EQ(make_tutti_policy({})->decide(world.snapshot), kFirstWaits);
 }
 
