@@ -17,7 +17,7 @@ constexpr YamlField<ModelRun> kModelFields[] = {
                  ModelRun& run) { return reader.store(item, parse_batch(item.text), run.batch); }},
 };
 
-Result<void> with_place(const YamlReader& reader, const YamlNode& value, Result<void> done) {
+Result<void> with_place(const YamlReader& reader, const YamlNode& value, const Result<void>& done) {
   return done ? done : Result<void>(reader.error(value, done.error().message));
 }
 
