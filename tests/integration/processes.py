@@ -2,7 +2,10 @@
 
 import os
 import signal
+import time
 from pathlib import Path
+
+from waiting import SANITIZED, wait_until
 
 
 def alive(pid):
@@ -76,3 +79,13 @@ def voluntary_switches(pid):
             if line.startswith("voluntary_ctxt_switches:"):
                 total += int(line.split()[1])
     return total
+
+
+def until_asleep(pid, most=2):
+    """Returns when two seconds have passed in which a process, unasked, woke `most` times at most."""
+    def asleep():
+        before = voluntary_switches(pid)
+        time.sleep(2)
+        return voluntary_switches(pid) - before <= (100 if SANITIZED else most)
+
+    wait_until(asleep, 60, f"process {pid} sleeps")

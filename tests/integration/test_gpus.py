@@ -6,13 +6,12 @@ import os
 import signal
 import socket
 import subprocess
-import time
 
 import pytest
 
 import processes
 from driver import UNTIL_GO
-from waiting import BINARY, SANITIZED, wait_until
+from waiting import BINARY, wait_until
 
 EMULATOR = BINARY.parent / "emulator" / "tutti-gpu-emulator"
 
@@ -287,18 +286,6 @@ def holder(tutti, **request):
         process.stdout.close()
 
 
-def until_asleep(tutti):
-    """Returns when two seconds have passed in which the daemon, unasked, did nothing."""
-    pid = tutti.pid()
-
-    def asleep():
-        before = processes.voluntary_switches(pid)
-        time.sleep(2)
-        return processes.voluntary_switches(pid) - before <= (100 if SANITIZED else 2)
-
-    wait_until(asleep, 60, "the daemon sleeps")
-
-
 def test_a_job_that_waits_for_others_starts_when_they_end_though_nothing_runs(gpus, foreign):
     others = [foreign(index, "70G") for index in range(4)]
     job = gpus.submit("-g", "1", "--exclusive", "--", "true")
@@ -306,7 +293,7 @@ def test_a_job_that_waits_for_others_starts_when_they_end_though_nothing_runs(gp
     assert gpus.state(job) == "queued"
     others[2].end()
     assert gpus.wait(job) == 0
-    until_asleep(gpus)
+    processes.until_asleep(gpus.pid())
 
 
 def test_a_queued_job_is_looked_after_by_the_next_daemon_too(gpus, foreign):
@@ -328,17 +315,17 @@ def test_a_lease_that_waits_for_others_is_granted_when_they_end(gpus, foreign):
         assert event("granted")["gpus"][0]["index"] == 3
         with holder(gpus, share="never") as gives_up:
             gives_up("queued")
-    until_asleep(gpus)
+    processes.until_asleep(gpus.pid())
 
 
 def test_an_idle_daemon_gives_no_gpu_that_others_took_meanwhile(gpus, foreign):
-    until_asleep(gpus)
+    processes.until_asleep(gpus.pid())
     foreign(0, "70G")
     job = gpus.submit("--gpu-mem", "20G", "--kind", "k", "--", *work("--mem", "18G", "--seconds", 0.3))
     assert gpus.wait(job) == 0
     task = only_task(gpus, job)
     assert (task["attempt"], task["oom_retries"]) == (1, 0) and task["devices"] != ["0"], task
-    until_asleep(gpus)
+    processes.until_asleep(gpus.pid())
     foreign(1, "70G")
     with holder(gpus, gpu_mem="20G") as event:
         assert event("granted")["gpus"][0]["index"] == 2
@@ -346,7 +333,7 @@ def test_an_idle_daemon_gives_no_gpu_that_others_took_meanwhile(gpus, foreign):
 
 @pytest.mark.parametrize("fault", ["lost", "vanished"])
 def test_an_idle_daemon_gives_no_gpu_that_died_meanwhile(gpus, fault):
-    until_asleep(gpus)
+    processes.until_asleep(gpus.pid())
     emulator(gpus, "set", 0, fault)
     jobs = [gpus.submit("-g", "1", "--exclusive", "--", "true") for _ in range(2)]
     for job in jobs:
@@ -356,7 +343,7 @@ def test_an_idle_daemon_gives_no_gpu_that_died_meanwhile(gpus, fault):
 
 
 def test_a_gang_is_placed_again_when_a_gpu_died_meanwhile(gpus):
-    until_asleep(gpus)
+    processes.until_asleep(gpus.pid())
     emulator(gpus, "set", 0, "lost")
     (gpus.work / "gang.yaml").write_text(
         "command: ['true']\nworkers:\n  w: {count: 3, gpus: 1}\n")
