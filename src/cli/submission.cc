@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <boost/json.hpp>
 
+#include "cli/image_builds.h"
 #include "cli/output/json.h"
 #include "cli/output/ranks.h"
 #include "cli/output/render.h"
@@ -65,6 +66,14 @@ Result<Submission> submit_jobs(Session& session, const json::array& jobs) {
   if (submission.ids.empty()) {
     return Error{ErrorCode::kUnsupported, "the daemon took the job but told no id; see 'tutti ls'"};
   }
+  return submission;
+}
+
+Result<Submission> submit_requests(Session& session, JobRequests& requests) {
+  if (auto taken = add_snapshots(session, requests); !taken) return taken.error();
+  if (auto built = submit_builds(session, requests); !built) return built.error();
+  auto submission = submit_jobs(session, requests.jobs);
+  if (!submission) return fault_in(requests, submission.error());
   return submission;
 }
 

@@ -18,6 +18,9 @@ struct Submission {
 // Sends jobs. With one job the object itself is the body, with several {"jobs": [...]}.
 Result<Submission> submit_jobs(Session& session, const boost::json::array& jobs);
 
+// Sends jobs with what they need: copies of work directories, and images that have to be built.
+Result<Submission> submit_requests(Session& session, JobRequests& requests);
+
 // Whether the daemon would take the jobs.
 Result<void> check_jobs(Session& session, const JobRequests& requests);
 

@@ -78,10 +78,8 @@ int run(Session& session, const Arguments& arguments) {
   }
   if (auto named = name_built_images(*requests); !named) return session.fail(named.error());
   if (arguments.has("dry-run")) return print_dry_run(session, *requests, arguments.has("quiet"));
-  if (auto taken = add_snapshots(session, *requests); !taken) return session.fail(taken.error());
-  if (auto built = submit_builds(session, *requests); !built) return session.fail(built.error());
-  auto submission = submit_jobs(session, requests->jobs);
-  if (!submission) return session.fail(fault_in(*requests, submission.error()));
+  auto submission = submit_requests(session, *requests);
+  if (!submission) return session.fail(submission.error());
   const std::uint64_t id = submission->ids.front();
   if (arguments.has("verbose")) session.screen().err(fmt::format("tutti: job {}\n", id));
   if (has_many_tasks(requests->jobs[0]))
