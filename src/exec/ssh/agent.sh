@@ -292,9 +292,10 @@ tutti_stage() {
     cp -a "$tutti_from/." "$tutti_d/work/" 2>&1
 }
 
+# Who is refused may be started anew at once, in the same folder.
 tutti_cannot() {
-  tutti_refuse "$tutti_id" "$1"
   tutti_remove "$tutti_d"
+  tutti_refuse "$tutti_id" "$1"
   exit 1
 }
 

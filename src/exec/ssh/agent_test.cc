@@ -135,6 +135,19 @@ TEST_P(AgentTest, an_attempt_has_its_own_folder_or_the_one_that_was_named) {
   EXPECT_EQ(agent->await("X "), "X 1.2.1 cannot enter the work directory /no/such");
 }
 
+// Nothing that was left to be done for the first start may harm the second one.
+TEST_P(AgentTest, an_attempt_that_was_refused_can_be_started_at_once) {
+  const auto agent = connect_and_list();
+  for (int tries = 0; tries < 10; ++tries) {
+    agent->start({.argv = {"true"}, .work_dir = "", .staged = "d1"});
+    EXPECT_EQ(agent->await("X "), "X 1.0.1 no staged files d1");
+    EXPECT_FALSE(std::filesystem::exists(root_ + "/a/1.0.1"));
+  }
+  std::filesystem::create_directories(root_ + "/files/d1");
+  agent->start({.argv = {"true"}, .work_dir = "", .staged = "d1"});
+  EXPECT_EQ(agent->end_of("1.0.1").substr(0, 1), "0");
+}
+
 TEST_P(AgentTest, staged_files_are_copied_for_each_attempt) {
   const auto agent = connect_and_list();
   std::filesystem::create_directories(root_ + "/files/d1/sub");
