@@ -15,7 +15,7 @@ PYTHON := $(firstword $(wildcard /usr/bin/python3) python3)
 
 export JOBS FUZZ_SECONDS PYTHON
 
-.PHONY: help release demo demo-ssh test test-unit test-integration test-asan test-tsan test-fuzz \
+.PHONY: help release demo demo-ssh test packages-of-tests test-unit test-integration test-asan test-tsan test-fuzz \
         bench lint docs install uninstall clean
 .NOTPARALLEL:
 
@@ -33,8 +33,13 @@ demo-ssh: release  ## two throw-away SSH servers, jobs and batches there, one cu
 	@tools/install-packages ssh
 	@tools/demo-ssh $(TUTTI)
 
-test: test-unit test-integration test-asan test-tsan test-fuzz  ## every test, also under sanitizers
+test: export BUILD_AHEAD := yes
+test: packages-of-tests test-unit test-integration test-asan test-tsan test-fuzz  ## every test, also under sanitizers
 	@tools/run-tests summary
+
+# All at once: what a later stage needs is built while an earlier one waits.
+packages-of-tests:
+	@tools/install-packages build test ssh containers clang
 
 test-unit:  ## unit tests (preset dev)
 	@tools/install-packages build test ssh
