@@ -1,8 +1,10 @@
-"""Connections as they are in labs: through another machine, and with as few sessions as sshd allows."""
+"""Connections as they are in labs: through another machine, with as few sessions as sshd allows, away for a while."""
 
 import subprocess
+import time
 
 from test_ssh import gate, pool, until  # noqa: F401 - fixtures
+from waiting import wait_until
 
 
 def logins(machine):
@@ -48,3 +50,24 @@ def test_ten_sessions_are_enough_for_many_jobs(pool, make_machine, gate, work): 
     assert [job.wait() for job in jobs] == [0] * 16
     assert [path.read_text() for path in tree.glob("results/*/out")] == ["content"] * 16
     assert "no more sessions" not in (machine.folder / "sshd.log").read_text()
+
+
+def test_work_of_a_machine_that_was_away_for_a_minute_is_collected(pool, make_namespace_machine, gate,  # noqa: F811
+                                                                   work):
+    machine = make_namespace_machine()
+    pool.add(machine)
+    text = f"echo x >>'{work}/count'; {until(gate)}; echo fine"
+    job = pool.submit(text)
+    pool.tutti.until_state(job, "running")
+    machine.link_down()
+    pulled_at = time.monotonic()
+    pool.until("down", seconds=6)
+    later = pool.submit("echo later")
+    gate.touch()  # it ends while nobody can hear of it
+    wait_until(lambda: time.monotonic() > pulled_at + 60, 90)  # a span of time is what is tried here
+    assert pool.tutti.state(job) == "running"
+    machine.link_up()
+    for one, output in ((job, "fine\n"), (later, "later\n")):
+        assert pool.tutti.until_final(one, 90)["state"] == "succeeded"
+        assert pool.output(one) == output
+    assert (work / "count").read_text() == "x\n"
