@@ -422,7 +422,9 @@ def test_gpus_there_are_found_and_what_others_use_is_left_alone(pool, make_machi
 def test_gpus_keep_their_numbers_where_some_are_left_out(pool, make_machine):
     machine = make_machine()
     machine.add_program("nvidia-smi", SMI)
-    pool.add(machine, gpus="1")
+    pool.know(machine)
+    added = pool.tutti.ok("nodes", "add", "m1", "--gpus", "1,7,9")
+    assert added.err == "tutti nodes: m1 has no GPU 7, 9, which --gpus names\n"
     assert [gpu["index"] for gpu in pool.node()["measured"]["gpus"]] == [1]
 
 

@@ -73,7 +73,23 @@ Result<json::object> common_fields(const Arguments& arguments) {
   return fields;
 }
 
-void print_joined(Session& session, const std::vector<Joined>& joined, bool keep) {
+// The numbers of `wanted` ("0,7") that the machine has no GPU for.
+std::string absent_gpus(const std::string& wanted, const NodeView& node) {
+  std::string absent;
+  if (wanted.empty() || wanted == "none") return absent;
+  for (const std::string_view number : split_commas(wanted)) {
+    const auto is_it = [&](const MeasuredGpuView& gpu) {
+      const auto index = static_cast<std::uint64_t>(gpu.index);
+      return parse_digits(number, index) == index;
+    };
+    if (std::any_of(node.measured_gpus.begin(), node.measured_gpus.end(), is_it)) continue;
+    absent += (absent.empty() ? "" : ", ") + std::string(number);
+  }
+  return absent;
+}
+
+void print_joined(Session& session, const std::vector<Joined>& joined, const std::string& gpus,
+                  bool keep) {
   std::size_t width = 0;
   for (const Joined& one : joined) width = std::max(width, columns_of(printable(one.name)));
   for (const Joined& one : joined) {
@@ -88,7 +104,11 @@ void print_joined(Session& session, const std::vector<Joined>& joined, bool keep
       continue;
     }
     const std::string gap(width - columns_of(name) + 2, ' ');
-    session.screen().out(name + gap + printable(node_size(node_view(one.node))) + "\n");
+    const NodeView node = node_view(one.node);
+    session.screen().out(name + gap + printable(node_size(node)) + "\n");
+    if (const std::string absent = absent_gpus(gpus, node); !absent.empty())
+      session.screen().err(
+          fmt::format("tutti nodes: {} has no GPU {}, which --gpus names\n", name, absent));
   }
 }
 
@@ -126,7 +146,7 @@ int add_nodes(Session& session, const Arguments& arguments) {
   if (session.json()) {
     print_joined_json(session, *joined);
   } else {
-    print_joined(session, *joined, arguments.has("keep"));
+    print_joined(session, *joined, arguments.value("gpus"), arguments.has("keep"));
   }
   const bool failed = std::any_of(joined->begin(), joined->end(),
                                   [](const Joined& one) { return one.error.has_value(); });
