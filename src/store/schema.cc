@@ -31,7 +31,6 @@ constexpr const char* kWriterSettings =
     "PRAGMA temp_store = MEMORY;"
     "PRAGMA secure_delete = OFF;"
     "PRAGMA trusted_schema = OFF;"
-    "PRAGMA wal_autocheckpoint = 2000;"
     "PRAGMA journal_size_limit = 16777216;";
 constexpr const char* kReaderSettings =
     "PRAGMA cache_size = -2048;"

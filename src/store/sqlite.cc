@@ -168,6 +168,20 @@ void Connection::roll_back() {
   if (in_transaction()) sqlite3_exec(handle_.get(), "ROLLBACK", nullptr, nullptr, nullptr);
 }
 
+void Connection::copy_log() {
+  sqlite3_wal_checkpoint_v2(handle_.get(), nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
+}
+
+void Connection::watch_log(std::function<bool(int pages)> grown) {
+  grown_ = std::move(grown);
+  const auto hook = [](void* self, sqlite3*, const char*, int pages) {
+    auto& connection = *static_cast<Connection*>(self);
+    if (!connection.grown_(pages)) connection.copy_log();
+    return SQLITE_OK;  // the commit succeeded, whatever becomes of the copy
+  };
+  sqlite3_wal_hook(handle_.get(), hook, this);
+}
+
 void Connection::leave_file_untouched(bool untouched) {
   sqlite3_db_config(handle_.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, untouched ? 1 : 0, nullptr);
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -75,6 +76,11 @@ class Connection {
   std::int64_t last_row() const;
   bool in_transaction() const;
   void roll_back();
+  // Copies as much of the write-ahead log into the file as others that use it allow.
+  void copy_log();
+  // Calls `grown` after every commit with the number of pages in the log; false: it is to be copied
+  // now. Without this SQLite decides.
+  void watch_log(std::function<bool(int pages)> grown);
   // By default, closing the last connection copies the write-ahead log into the file.
   void leave_file_untouched(bool untouched);
 
@@ -94,6 +100,7 @@ class Connection {
   explicit Connection(std::string path) : path_(std::move(path)) {}
 
   std::string path_;
+  std::function<bool(int pages)> grown_;
   std::unique_ptr<sqlite3, Close> handle_;
   std::unordered_map<const char*, std::unique_ptr<sqlite3_stmt, Finalize>> statements_;
 };

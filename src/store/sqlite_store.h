@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "control/store.h"
+#include "store/checkpointer.h"
 #include "store/line_chunks.h"
 #include "store/round_writer.h"
 #include "store/sqlite.h"
@@ -34,9 +35,14 @@ class SqliteStore final : public Store {
 
  private:
   SqliteStore(std::unique_ptr<Connection> connection, const Tally& tally)
-      : connection_(std::move(connection)), writer_(*connection_, tally) {}
+      : connection_(std::move(connection)),
+        checkpointer_(connection_->path()),
+        writer_(*connection_, tally) {
+    connection_->watch_log([this](int pages) { return checkpointer_.grown(pages); });
+  }
 
   std::unique_ptr<Connection> connection_;
+  Checkpointer checkpointer_;
   RoundWriter writer_;
   LineReader lines_;
 };

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <map>
 
@@ -386,6 +387,33 @@ TEST_F(SqliteStoreTest, random_rounds_are_all_there_after_a_restart) {
     ASSERT_TRUE(journal) << journal.error().message;
     ASSERT_EQ(*journal, expected.journal);
   }
+}
+
+// Nothing but the thread beside it writes to the file while the store is open.
+TEST_F(SqliteStoreTest, a_long_log_is_copied_into_the_file_by_itself) {
+  struct stat found {};
+  const auto bytes = [&] { return stat(path().c_str(), &found) == 0 ? found.st_size : 0; };
+  const auto before = bytes();
+  JobSpec spec;
+  spec.tasks.count = 50'000;
+  for (int i = 0; i < 50'000; ++i) spec.lines.push_back(std::string(200, 'a') + std::to_string(i));
+  Round round;
+  round.submitted = {{JobId(1), &spec}};
+  commit(round);
+  for (int tries = 0; tries < 30'000 && bytes() < before + 8'000'000; ++tries) usleep(1000);
+  EXPECT_GE(bytes(), before + 8'000'000);
+  submit(2);
+  reopen();
+  EXPECT_EQ(store_->load_lines(JobId(1), 49'999, 1)->front(), std::string(200, 'a') + "49999");
+}
+
+TEST(Checkpointer, the_writer_copies_a_log_that_never_pauses) {
+  TemporaryFolder folder;
+  Checkpointer checkpointer(folder.file("tutti.db"));
+  EXPECT_TRUE(checkpointer.grown(1));
+  EXPECT_TRUE(checkpointer.grown(3'999));
+  EXPECT_FALSE(checkpointer.grown(4'000));
+  EXPECT_TRUE(checkpointer.grown(1));
 }
 
 }  // namespace
