@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <array>
 #include <deque>
 #include <filesystem>
 #include <fstream>
@@ -160,14 +161,21 @@ class PublishedResults : public testing::Test {
     data_ = *data;
   }
 
-  // How many completion times of the four workloads are those that were published.
+  // Each has 160 jobs. Sanitizers look for other faults, which one shows as well.
+#ifdef TUTTI_SANITIZED
+  static constexpr std::array kWorkloads = {"workload-1"};
+#else
+  static constexpr std::array kWorkloads = {"workload-1", "workload-2", "workload-3", "workload-4"};
+#endif
+
+  // How many completion times of the workloads are those that were published.
   std::size_t equal_to_published(const std::string& policy, const std::string& file) {
     const CsvTable table = *CsvTable::read(data_ + "/pollux/published/" + file + "_1.0.csv");
     std::map<std::pair<std::string, std::string>, double> published;
     for (std::size_t i = 0; i < table.rows(); ++i)
       published[{table.text(i, 0), table.text(i, 1)}] = *table.number(i, 2);
     std::size_t equal = 0;
-    for (const std::string workload : {"workload-1", "workload-2", "workload-3", "workload-4"}) {
+    for (const std::string workload : kWorkloads) {
       const auto result =
           run_training(TrainingBenchmark::kPollux64,
                        {.data = data_,
@@ -184,11 +192,11 @@ class PublishedResults : public testing::Test {
 };
 
 TEST_F(PublishedResults, tiresias_on_pollux_64) {
-  EXPECT_EQ(equal_to_published("las", "tiresias"), 640u);
+  EXPECT_EQ(equal_to_published("las", "tiresias"), 160 * kWorkloads.size());
 }
 
 TEST_F(PublishedResults, optimus_on_pollux_64) {
-  EXPECT_EQ(equal_to_published("optimus", "optimus"), 640u);
+  EXPECT_EQ(equal_to_published("optimus", "optimus"), 160 * kWorkloads.size());
 }
 
 TEST_F(PublishedResults, every_step_time_that_was_looked_up) {
