@@ -42,17 +42,20 @@ std::vector<std::uint32_t> first_wave(const std::vector<RankGroup>& groups) {
 GangPlaces places_at(const Ledger& ledger, const std::vector<const Allocation*>& ranks) {
   GangPlaces places(ranks.size());
   std::set<NodeId> nodes;
+  std::string here;  // what the others call the daemon's own machine
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     if (ranks[rank] == nullptr) continue;
     const Allocation& allocation = *ranks[rank];
     const Node& node = *ledger.find_node(allocation.node);
     nodes.insert(node.id);
-    places[rank] = {node.name, node.address.empty() ? node.name : node.address, allocation.ports,
+    places[rank] = {node.name, node.address, allocation.ports,
                     static_cast<std::uint32_t>(allocation.devices.size())};
+    if (here.empty()) here = node.daemon_address;
   }
-  // On one node nothing has to leave it.
-  if (nodes.size() == 1) {
-    for (RankPlace& place : places) place.address = "127.0.0.1";
+  for (RankPlace& place : places) {
+    // On one node nothing has to leave it.
+    if (nodes.size() == 1) place.address = "127.0.0.1";
+    if (place.address.empty()) place.address = here.empty() ? place.node : here;
   }
   return places;
 }

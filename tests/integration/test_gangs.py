@@ -234,16 +234,17 @@ def test_a_port_that_others_have_is_not_used(wide, gang):
     first = wide.submit(name)
     assert wide.wait(first) == 0
     ports = [int(lines(wide, first, rank)[0]) for rank in range(2)]
-    # The next job's ports lie as far on as the first one's from those of job 0.
-    step = 64 * 16
+    # The next job's ports lie so much farther on.
+    begin, end = (int(one) for one in wide.ports.text.split("-"))
+    wanted = begin + (ports[0] - begin + 64 * 16) % (end + 1 - begin)
     with socket.socket() as taken:
         taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        taken.bind(("0.0.0.0", ports[0] + step))
+        taken.bind(("0.0.0.0", wanted))
         taken.listen()
         second = wide.submit(name)
         assert wide.wait(second) == 0
         now = [int(lines(wide, second, rank)[0]) for rank in range(2)]
-    assert ports[0] + step not in now
+    assert wanted not in now
     # Tests that run meanwhile may have taken others.
     tries = [one["attempt"] for one in ranks(wide, second)]
     assert min(tries) == max(tries) >= 2
@@ -317,6 +318,39 @@ def test_ranks_on_two_machines_know_each_other(two, gang):
     assert [one["task"]["index"] for one in configs] == [0, 1]
     for worker in configs[0]["cluster"]["worker"]:
         assert re.fullmatch(r"127\.0\.0\.1:2\d{4}", worker)
+
+
+MEET = """\
+import os, socket, sys, time
+place = os.environ["TUTTI_MASTER_ADDR"], int(os.environ["TUTTI_MASTER_PORT"])
+if os.environ["TUTTI_RANK"] == "0":
+    with socket.create_server(("", place[1])) as server:
+        print(server.accept()[1][0])
+else:
+    for _ in range(500):
+        try:
+            socket.create_connection(place).close()
+            sys.exit()
+        except ConnectionRefusedError:
+            time.sleep(0.02)
+    sys.exit("nobody listens at %s:%s" % place)
+"""
+
+
+def test_a_rank_on_this_machine_is_found_by_one_elsewhere(pool, make_namespace_machine, gang, work):  # noqa: F811
+    machine = make_namespace_machine()
+    pool.add(machine)
+    here = next(one["name"] for one in pool.tutti.api.get("/v1/nodes")["nodes"] if one["name"] != "m1")
+    (work / "meet.py").write_text(MEET)
+    job = pool.tutti.submit(gang(f"""
+        command: python3 {work}/meet.py
+        cpus: 0.1
+        workers:
+          Here: {{count: 1, labels: [{here}]}}
+          There: {{count: 1, labels: [m1]}}
+        """))
+    assert pool.tutti.wait(job) == 0, pool.tutti("logs", job)
+    assert lines(pool.tutti, job, 0) == [machine.address]
 
 
 def test_mpirun_reaches_ranks_on_two_machines(two, gang, work):

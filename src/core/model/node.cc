@@ -72,8 +72,9 @@ bool has_room(const Node& node, const Request& request) {
 std::vector<std::uint32_t> grant_ports(const Node& node, std::uint32_t count, std::uint64_t seed) {
   std::vector<std::uint32_t> granted;
   const PortRange& range = node.port_range;
+  const std::uint64_t begin = seed + node.port_origin;
   for (std::uint64_t i = 0; i < range.size() && granted.size() < count; ++i) {
-    const auto port = range.first + static_cast<std::uint32_t>((seed + i) % range.size());
+    const auto port = range.first + static_cast<std::uint32_t>((begin + i) % range.size());
     if (!std::binary_search(node.ports.begin(), node.ports.end(), port)) granted.push_back(port);
   }
   return granted;

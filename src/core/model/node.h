@@ -80,7 +80,12 @@ struct Node {
   MiB foreign_memory;
   // Where other nodes reach what listens there; empty: its name.
   std::string address;
+  // Where it reaches the daemon's own machine; empty: not known. Not stored.
+  std::string daemon_address;
   PortRange port_range;
+  // Where among them to begin. Daemons of several users may share a machine and do not know of each
+  // other's grants: each begins elsewhere. Not stored.
+  std::uint32_t port_origin = 0;
   std::vector<std::uint32_t> ports;  // those that are granted; sorted
   bool operator==(const Node&) const = default;
 };

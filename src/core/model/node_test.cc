@@ -166,5 +166,17 @@ TEST(node, what_was_reserved_can_be_released) {
   EXPECT_EQ(one, before);
 }
 
+TEST(node, daemons_that_share_a_machine_begin_at_different_ports) {
+  Node one;
+  one.port_range = {.first = 20000, .last = 20009};
+  Request request;
+  request.ports = 3;
+  EXPECT_EQ(grant(one, request).ports, (std::vector<std::uint32_t>{20000, 20001, 20002}));
+  one.port_origin = 18;
+  EXPECT_EQ(grant(one, request).ports, (std::vector<std::uint32_t>{20008, 20009, 20000}));
+  one.ports = {20009};
+  EXPECT_EQ(grant(one, request).ports, (std::vector<std::uint32_t>{20008, 20000, 20001}));
+}
+
 }  // namespace
 }  // namespace tutti

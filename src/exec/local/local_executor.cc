@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <utility>
 
 #include "exec/keeper/wall_time.h"
@@ -31,6 +32,7 @@ Node node_of(const LocalOptions& options) {
   node.free_memory = options.memory;
   node.keeps_backlog = true;
   node.port_range = options.ports;
+  node.port_origin = static_cast<std::uint32_t>(std::hash<std::string>()(options.home));
   return node;
 }
 

@@ -187,10 +187,10 @@ tutti_hello() {
   tutti_find_tools
   tutti_cpus=0 tutti_total=0 tutti_busy=0
   tutti_load
-  # Where this host was reached: user's address and port there, address and port here.
-  tutti_x=${SSH_CONNECTION#* * }
-  tutti_x=${tutti_x%% *}
-  tutti_say "H 1 $(id -u) $tutti_boot $tutti_tools ${tutti_x:--} $tutti_root"
+  # Who reached this host, and where: address and port there, address and port here.
+  tutti_x=${SSH_CONNECTION:-- - - -}
+  tutti_id=${tutti_x%% *} tutti_x=${tutti_x#* * }
+  tutti_say "H 1 $(id -u) $tutti_boot $tutti_tools $tutti_id ${tutti_x%% *} $tutti_root"
   tutti_patience=10
   set -- "$2"
   for tutti_x in "$tutti_root"/a/*; do

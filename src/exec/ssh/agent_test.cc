@@ -28,7 +28,7 @@ TEST_P(AgentTest, hello_makes_the_root_and_says_what_the_host_has) {
   EXPECT_EQ(boot + "\n", text_of("/proc/sys/kernel/random/boot_id"));
   EXPECT_EQ(bash, access("/bin/bash", X_OK) == 0 ? "1" : "0");
   EXPECT_EQ(setsid, GetParam().tools == Shell::Tools::kNoSetsid ? "0" : "1");
-  EXPECT_EQ(root, " - " + root_);
+  EXPECT_EQ(root, " - - " + root_);
   EXPECT_EQ(agent.await("Z"), "Z");
   struct stat found {};
   ASSERT_EQ(stat(root_.c_str(), &found), 0);

@@ -1,6 +1,7 @@
 #include "exec/ssh/host.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 namespace tutti {
@@ -27,7 +28,9 @@ Host::Host(Node node, HostPlace place, Transfers& transfers, Post post)
       link_(node_.name, SshCommand(node_.remote, "", place_.config), place_.socket, place_.root),
       output_(link_.command()),
       up_(node_.state == Node::State::kUp),
-      pause_(kFirstPause) {}
+      pause_(kFirstPause) {
+  node_.port_origin = static_cast<std::uint32_t>(std::hash<std::string>()(place_.root));
+}
 
 void Host::open() {
   listed_ = false;
@@ -141,6 +144,7 @@ void Host::take(const AgentHello& hello) {
   root_ = hello.root;
   has_rsync_ = hello.has_rsync;
   node_.address = hello.address;
+  node_.daemon_address = hello.client;
 }
 
 void Host::take(const AgentUnusable& unusable) {

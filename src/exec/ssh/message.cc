@@ -105,6 +105,8 @@ AgentHello read_hello(Words& words) {
   words.flag();
   words.flag();
   hello.has_rsync = words.flag();
+  hello.client = words.word();
+  if (hello.client == "-") hello.client.clear();
   hello.address = words.word();
   if (hello.address == "-") hello.address.clear();
   hello.root = words.rest();

@@ -16,6 +16,7 @@ namespace tutti {
 struct AgentHello {
   std::string boot_id;
   bool has_rsync = false;
+  std::string client;   // who reached it, as an address; empty: not known
   std::string address;  // at which it was reached; empty: not known
   std::string root;     // absolute
 };
