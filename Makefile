@@ -15,8 +15,8 @@ PYTHON := $(firstword $(wildcard /usr/bin/python3) python3)
 
 export JOBS FUZZ_SECONDS PYTHON
 
-.PHONY: help release demo demo-ssh test packages-of-tests test-unit test-integration test-asan test-tsan test-fuzz \
-        bench lint docs install uninstall clean
+.PHONY: help release demo demo-ssh test packages-of-tests test-unit test-integration test-asan \
+        test-tsan test-fuzz bench lint docs install uninstall clean
 .NOTPARALLEL:
 
 help:  ## print this list
