@@ -1,8 +1,8 @@
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <utility>
 
+#include "core/spec/text.h"
 #include "exec/ssh/host.h"
 #include "telemetry/gpu_watcher.h"
 #include "telemetry/nvidia_smi_text.h"
@@ -32,15 +32,9 @@ std::int64_t in_steps(std::int64_t value, std::int64_t step) {
 // Whether `number` is among the GPUs to use: "" all, "none", "0,2".
 bool is_wanted(std::string_view list, std::uint32_t number) {
   if (list.empty()) return true;
-  while (!list.empty()) {
-    const std::size_t comma = std::min(list.find(','), list.size());
-    std::uint32_t one = 0;
-    const char* const end = list.data() + comma;
-    if (std::from_chars(list.data(), end, one).ptr == end && comma > 0 && one == number)
-      return true;
-    list.remove_prefix(std::min(comma + 1, list.size()));
-  }
-  return false;
+  const auto numbers = split_commas(list);
+  return std::any_of(numbers.begin(), numbers.end(),
+                     [&](std::string_view one) { return parse_digits(one, number) == number; });
 }
 
 }  // namespace
