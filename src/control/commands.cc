@@ -28,8 +28,8 @@ Result<void> check_tasks(const Job& job, const Selection& selection) {
 }  // namespace
 
 template <typename T>
-void Controller::command(std::function<Result<T>()> handle, Reply<T> reply) {
-  post([this, handle = std::move(handle), reply = std::move(reply)] {
+Controller::Work Controller::answered(std::function<Result<T>()> handle, Reply<T> reply) {
+  return [this, handle = std::move(handle), reply = std::move(reply)] {
     if (!trouble_.empty()) {
       reply(Error{trouble_code_, trouble_});
       return;
@@ -39,13 +39,28 @@ void Controller::command(std::function<Result<T>()> handle, Reply<T> reply) {
     replies_.push_back([reply, result](const Error* error) {
       reply(error != nullptr && result->has_value() ? Result<T>(*error) : std::move(*result));
     });
-  });
+  };
+}
+
+template <typename T>
+void Controller::command(std::function<Result<T>()> handle, Reply<T> reply) {
+  post(answered<T>(std::move(handle), std::move(reply)));
 }
 
 void Controller::submit(std::vector<JobSpec> specs, bool dry_run, Reply<Submitted> reply) {
+  const bool lease = specs.size() == 1 && specs.front().lease && !dry_run;
   auto shared = std::make_shared<std::vector<JobSpec>>(std::move(specs));
-  command<Submitted>([this, shared, dry_run] { return accept(std::move(*shared), dry_run); },
-                     std::move(reply));
+  Work work = answered<Submitted>(
+      [this, shared, dry_run] { return accept(std::move(*shared), dry_run); }, std::move(reply));
+  if (!lease) return post(std::move(work));
+  std::unique_lock lock(mutex_);
+  const bool at_once = may_serve_at_once();
+  inbox_.push_back(std::move(work));
+  const TimePoint due = due_;
+  if (at_once) take_turn(lock);
+  const bool wake = has_work() || due_ != due;
+  lock.unlock();
+  if (wake) wake_.notify_one();
 }
 
 void Controller::cancel(std::vector<Selection> selections, Reply<Changed> reply) {

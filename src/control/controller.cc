@@ -95,7 +95,9 @@ void Controller::post(Work work) {
 void Controller::report(std::vector<Report> reports) {
   {
     const std::lock_guard lock(mutex_);
+    hasty_ = hasty_ || in_turn_ || !only_leases_end(reports);
     std::move(reports.begin(), reports.end(), std::back_inserter(reports_));
+    if (in_company_ && !hasty_) return;
   }
   wake_.notify_one();
 }
@@ -109,31 +111,57 @@ void Controller::stop() {
 }
 
 void Controller::run() {
-  TimePoint due = step();
+  std::unique_lock lock(mutex_);
+  running_ = true;
+  take_turn(lock);
   while (true) {
-    {
-      std::unique_lock lock(mutex_);
-      const auto ready = [this] { return stopping_ || !inbox_.empty() || !reports_.empty(); };
-      if (due) {
-        const Duration wait = std::max(due - clock_.now(), Duration(0));
-        wake_.wait_for(lock, std::chrono::microseconds(wait.value), ready);
-      } else {
-        wake_.wait(lock, ready);
-      }
-      wake_.wait_for(lock, kCompany, [this] { return stopping_ || !can_wait(); });
-      if (stopping_) return;
-    }
-    due = step();
+    sleep(lock);
+    if (stopping_) return;
+    if (!in_turn_ && (has_work() || is_due())) take_turn(lock);
   }
 }
 
-bool Controller::can_wait() const {
-  if (!inbox_.empty() || reports_.empty() || ledger_.totals()[TaskState::kQueued] > 0) return false;
-  return std::all_of(reports_.begin(), reports_.end(), [this](const Report& report) {
+void Controller::sleep(std::unique_lock<std::mutex>& lock) {
+  const TimePoint due = due_;
+  const auto woken = [this, due] { return stopping_ || (has_work() && !in_turn_) || due_ != due; };
+  if (due) {
+    const Duration wait = std::max(due - clock_.now(), Duration(0));
+    wake_.wait_for(lock, std::chrono::microseconds(wait.value), woken);
+  } else {
+    wake_.wait(lock, woken);
+  }
+  if (!can_wait()) return;
+  in_company_ = true;
+  wake_.wait_for(lock, kCompany, [this] { return stopping_ || (has_work() && !can_wait()); });
+  in_company_ = false;
+}
+
+void Controller::take_turn(std::unique_lock<std::mutex>& lock) {
+  in_turn_ = true;
+  lock.unlock();
+  const TimePoint due = step();
+  lock.lock();
+  in_turn_ = false;
+  due_ = due;
+}
+
+bool Controller::is_due() const {
+  return due_ && due_ <= clock_.now();
+}
+
+bool Controller::only_leases_end(const std::vector<Report>& reports) const {
+  if (ledger_.totals()[TaskState::kQueued] > 0) return false;
+  return std::all_of(reports.begin(), reports.end(), [this](const Report& report) {
     const auto* ended = std::get_if<AttemptEnded>(&report);
     const Job* job = ended != nullptr ? ledger_.find_job(ended->attempt.task.job) : nullptr;
     return job != nullptr && job->lease;
   });
+}
+
+// With an empty queue nothing else can start in that round, so that it needs no disk.
+bool Controller::may_serve_at_once() const {
+  return running_ && !in_turn_ && inbox_.empty() && !hasty_ && !is_due() && trouble_.empty() &&
+         ledger_.totals()[TaskState::kQueued] == 0;
 }
 
 TimePoint Controller::step() {
@@ -143,6 +171,7 @@ TimePoint Controller::step() {
     const std::lock_guard lock(mutex_);
     work.swap(inbox_);
     reports.swap(reports_);
+    hasty_ = false;
   }
   now_ = clock_.now();
   if (!trouble_.empty()) {

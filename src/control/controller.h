@@ -23,7 +23,9 @@ namespace tutti {
 // The one place where state changes. It takes commands and reports from a queue, turns them into
 // events, applies and journals them, asks decide() what to do, and hands out effects once the round
 // is on disk. One thread calls start(), step() and run(); Front's methods, report() and stop() may
-// be called from any thread. The daemon and the simulator run this same class.
+// be called from any thread, and while run() sleeps a round that only concerns leases is done by
+// the thread that asks for it: waking another one would take longer than the round. The daemon and
+// the simulator run this same class.
 class Controller : public Front, public ReportSink {
  public:
   Controller(Store& store, Executor& executor, Clock& clock, Publisher& publisher);
@@ -64,13 +66,25 @@ class Controller : public Front, public ReportSink {
   // Something to do on the controller's thread.
   using Work = std::function<void()>;
   void post(Work work);
-  // Queues `handle` and answers with its result once the round is on disk, or with the round's
+  // `handle` as work that answers with its result once the round is on disk, or with the round's
   // error.
+  template <typename T>
+  Work answered(std::function<Result<T>()> handle, Reply<T> reply);
   template <typename T>
   void command(std::function<Result<T>()> handle, Reply<T> reply);
 
+  // ---- whose turn it is; all with mutex_ held
+  bool has_work() const { return !inbox_.empty() || !reports_.empty(); }
+  bool is_due() const;
   // Whether nobody waits for what is queued: leases were given back, and nothing wants their place.
-  bool can_wait() const;
+  bool can_wait() const { return inbox_.empty() && !reports_.empty() && !hasty_; }
+  bool only_leases_end(const std::vector<Report>& reports) const;
+  // Whether a lease that is asked for now may be given by the thread that asks.
+  bool may_serve_at_once() const;
+  void sleep(std::unique_lock<std::mutex>& lock);
+  // One round, for which the lock is let go.
+  void take_turn(std::unique_lock<std::mutex>& lock);
+
   Result<void> reload();
   void record(EventBody body);
   Result<Submitted> accept(std::vector<JobSpec> specs, bool dry_run);
@@ -141,6 +155,13 @@ class Controller : public Front, public ReportSink {
   std::vector<Work> inbox_;      // guarded by mutex_
   std::vector<Report> reports_;  // guarded by mutex_
   bool stopping_ = false;        // guarded by mutex_
+  bool running_ = false;         // guarded by mutex_; whether run() was called
+  // Guarded by mutex_: whether a round is under way. What is below belongs to whoever runs it, and
+  // while none is, to whoever holds the mutex.
+  bool in_turn_ = false;
+  bool hasty_ = false;       // guarded by mutex_; whether somebody waits for what was reported
+  bool in_company_ = false;  // guarded by mutex_; whether run() sleeps though something is queued
+  TimePoint due_;  // guarded by mutex_; when the next round is to be run anyway; zero: never
 
   Ledger ledger_;
   Launches launches_;

@@ -20,8 +20,8 @@
 namespace tutti {
 
 // Commands are users' wishes. Every call returns at once, from any thread; the reply is called
-// later on the controller's thread, exactly once, and only after everything it acknowledges is on
-// disk.
+// exactly once, and only after everything it acknowledges is on disk: later on the controller's
+// thread, or, where that is quick, on the caller's before the call returns.
 template <typename T>
 using Reply = std::function<void(Result<T>)>;
 
@@ -116,8 +116,8 @@ class Front {
   virtual void set_speeds(std::vector<SpeedChange> changes, Reply<Changed> reply) = 0;
 };
 
-// Port: told what a round changed, after it is on disk. Called on the controller's thread; must not
-// block.
+// Port: told what a round changed, after it is on disk. Called by the thread that runs the round;
+// must not block.
 class Publisher {
  public:
   virtual ~Publisher() = default;

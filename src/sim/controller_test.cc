@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <future>
+#include <thread>
+
 #include "sim/simulation.h"
 #include "sim/timeline.h"
 #include "tests/support/ledger_checks.h"
@@ -105,6 +109,33 @@ TEST_F(ControllerTest, the_status_tells_of_trouble_until_a_round_is_written) {
   EXPECT_THAT(trouble(), HasSubstr("disk is full"));
   submit(spec(cpus(1)));
   EXPECT_EQ(trouble(), "");
+}
+
+// ---- threads
+// ---------------------------------------------------------------------------------------
+
+TEST_F(ControllerTest, a_lease_is_given_by_the_thread_that_asks_while_the_controller_sleeps) {
+  JobSpec lease = spec({});
+  lease.lease = true;
+  std::thread controller([&] { world.controller().run(); });
+  const auto last = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  bool by_us = false;
+  while (!by_us && std::chrono::steady_clock::now() < last) {
+    std::promise<std::thread::id> answered;
+    world.controller().submit({lease}, false, [&](const Result<Submitted>& submitted) {
+      EXPECT_TRUE(submitted) << submitted.error().message;
+      answered.set_value(std::this_thread::get_id());
+    });
+    by_us = answered.get_future().get() == std::this_thread::get_id();
+  }
+  EXPECT_TRUE(by_us);
+  // Everything else is the controller's own, also what it must be woken for.
+  std::promise<std::thread::id> answered;
+  world.controller().status(
+      [&](const Result<Status>&) { answered.set_value(std::this_thread::get_id()); });
+  EXPECT_NE(answered.get_future().get(), std::this_thread::get_id());
+  world.controller().stop();
+  controller.join();
 }
 
 // ---- replies
