@@ -22,6 +22,7 @@ JobSpec outline_of(const JobSpec& spec) {
   }
   // It ran: what it waited for had ended as it should.
   for (const Dependency& one : spec.after) copy.after.push_back({one.job, Dependency::When::kAny});
+  copy.node_limits = spec.node_limits;
   copy.priority = spec.priority;
   copy.time_limit = spec.time_limit;
   if (copy.request.devices.unknown()) copy.request.devices.sharing = Sharing::kNever;

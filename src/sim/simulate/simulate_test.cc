@@ -11,6 +11,7 @@
 #include <map>
 
 #include "sim/simulate/benchmark.h"
+#include "sim/simulate/recorded_workload.h"
 #include "sim/simulate/report.h"
 #include "sim/simulate/run_json.h"
 #include "sim/simulate/trace_run.h"
@@ -176,6 +177,22 @@ TEST(trace_run, tasks_of_an_array_take_the_times_that_are_said) {
                "jobs:\n"
                "  - {name: a, runs: [10s, 20s], array: 1-4}\n"));
   EXPECT_THAT(ends(done.run), ElementsAre(70));
+}
+
+// Four tasks of a second each on a node with room for all, of which only two may be there at once.
+TEST(recorded_workload, a_job_keeps_how_many_of_its_tasks_a_node_may_run) {
+  Recording recording;
+  RecordedJob job{JobId(1), {}, TimePoint(1), std::vector<Duration>(4, seconds(1))};
+  job.spec.tasks = {TaskSet::Shape::kArray, 4};
+  job.spec.request.cpus = MilliCpu(1000);
+  job.spec.node_limits = {{"node-1", 2}};
+  recording.jobs.push_back(job);
+  auto workload = recorded_workload(std::move(recording));
+  ASSERT_TRUE(workload.has_value());
+  Case made = read(kThree);
+  made.workload = *std::move(workload);
+  made.options.nodes.front().name = "node-1";
+  EXPECT_THAT(ends(run(std::move(made)).run), ElementsAre(2));
 }
 
 TEST(trace_run, half_again_as_many_jobs_follow_from_the_seed) {
