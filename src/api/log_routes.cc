@@ -97,7 +97,7 @@ Result<std::vector<std::uint32_t>> followed_tasks(const Target& target, const Jo
 }
 
 Result<HttpResponse> stream_response(const Call& call) {
-  const auto only = call.target.allow_only({"logs", "task", "tail"});
+  const auto only = call.target.allow_only({"logs", "task", "tail", "until"});
   if (!only) return only.error();
   const auto id = call.job_at(2);
   if (!id) return id.error();
@@ -116,6 +116,11 @@ Result<HttpResponse> stream_response(const Call& call) {
   auto tasks = followed_tasks(call.target, *summary);
   if (!tasks) return tasks.error();
   if (*logs) options.tasks = std::move(*tasks);
+  if (const auto label = call.target.query("until")) {
+    const auto index = index_of_label(*id, summary->tasks, *label);
+    if (!index) return index.error();
+    options.until = *index;
+  }
   HttpResponse response;
   response.content_type = "text/event-stream";
   response.source = std::make_shared<JobStream>(call.services, std::move(watch),

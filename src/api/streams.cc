@@ -87,7 +87,8 @@ JobStream::JobStream(const Services& services, std::shared_ptr<JobWatch> watch, 
     : services_(services),
       watch_(std::move(watch)),
       summary_(std::move(summary)),
-      spec_(std::move(spec)) {
+      spec_(std::move(spec)),
+      until_(options.until) {
   for (const std::uint32_t index : options.tasks) {
     logs_.emplace_back(services_, spec_, TaskId{summary_.row.id, index}, options.tail);
   }
@@ -115,20 +116,27 @@ bool JobStream::pull_log(std::string& out) {
   return false;
 }
 
+bool JobStream::is_over() const {
+  if (summary_.row.finished_at) return true;
+  if (!until_) return false;
+  const auto row = task_row(services_.history, {summary_.row.id, *until_});
+  return row && is_final(row->state);
+}
+
 ByteSource::Next JobStream::pull(std::string& out) {
   if (watch_->changed) {
     summary_.row = watch_->row;
     watch_->changed = false;
     fresh_ = true;
   }
-  const bool final = static_cast<bool>(summary_.row.finished_at);
   if (fresh_) {
     fresh_ = false;
+    over_ = is_over();
     put_job("job", out);
-    if (!final || !logs_.empty()) return Next::kMore;
+    if (!over_ || !logs_.empty()) return Next::kMore;
   }
   if (pull_log(out)) return Next::kMore;
-  if (!final) return Next::kWait;
+  if (!over_) return Next::kWait;
   put_job("end", out);
   return Next::kEnd;
 }

@@ -30,13 +30,14 @@ class LogBytes : public ByteSource {
   std::uint64_t left_;
 };
 
-// Follows one job until it is final: its changes, and the output of some of its tasks. All that
-// they wrote comes before the last event, `end`.
+// Follows one job until it, or one task of it, is final: its changes, and the output of some of its
+// tasks. All that they wrote comes before the last event, `end`.
 class JobStream : public ByteSource {
  public:
   struct Options {
     std::vector<std::uint32_t> tasks;  // whose output is sent
     std::optional<std::uint64_t> tail;
+    std::optional<std::uint32_t> until;  // the task whose end is waited for; none: the job's
   };
   // `watch` must be older than `summary`, so that no change falls between them.
   JobStream(const Services& services, std::shared_ptr<JobWatch> watch, JobSummary summary,
@@ -47,14 +48,17 @@ class JobStream : public ByteSource {
  private:
   bool pull_log(std::string& out);
   void put_job(std::string_view event, std::string& out);
+  bool is_over() const;
 
   const Services& services_;
   std::shared_ptr<JobWatch> watch_;
   JobSummary summary_;
   JobSpec spec_;
   std::vector<LogFollower> logs_;
+  std::optional<std::uint32_t> until_;
   std::size_t next_log_ = 0;
   bool fresh_ = true;  // the client has not seen the newest row
+  bool over_ = false;  // as of the newest row: what is waited for is final
 };
 
 // Every change of every job and node, merged while the client is slow.

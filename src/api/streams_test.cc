@@ -35,11 +35,12 @@ class StreamsTest : public testing::Test {
     file << bytes;
   }
   std::unique_ptr<JobStream> follow(std::uint64_t id, std::vector<std::uint32_t> tasks,
-                                    std::optional<std::uint64_t> tail = {}) {
+                                    std::optional<std::uint64_t> tail = {},
+                                    std::optional<std::uint32_t> until = {}) {
     services.emplace(world.services());
     const auto job = world.history.get(JobId(id));
     return std::make_unique<JobStream>(*services, world.events.watch(JobId(id)), job.summary,
-                                       job.spec, JobStream::Options{std::move(tasks), tail});
+                                       job.spec, JobStream::Options{std::move(tasks), tail, until});
   }
   // Publishes a job as it now is.
   void publish(const FakeHistory::Job& job) {
@@ -243,6 +244,22 @@ TEST_F(StreamsTest, several_tasks_are_told_apart) {
   const std::string text = pull(*follow(1, {1, 2}));
   EXPECT_THAT(names(text), ElementsAre("job", "log", "log", "end"));
   EXPECT_THAT(text, testing::HasSubstr(R"({"task":2,"attempt":1,"stream":"stdout","text":"two"})"));
+}
+
+TEST_F(StreamsTest, one_task_is_followed_to_its_end_though_its_job_goes_on) {
+  auto job = world.job(1, 3, TaskSet::Shape::kArray);
+  world.history.put(job);
+  const auto stream = follow(1, {1}, {}, 1);
+  Next last{};
+  pull(*stream, &last);
+  EXPECT_EQ(last, Next::kWait);
+  write("0/1/2.out", "two");
+  job.rows[1].state = TaskState::kFailed;
+  job.rows[1].attempts = 1;
+  publish(job);
+  const std::string text = pull(*stream, &last);
+  EXPECT_EQ(last, Next::kEnd);
+  EXPECT_THAT(names(text), ElementsAre("job", "log", "end"));
 }
 
 TEST_F(StreamsTest, all_jobs_are_told_and_lag_is_admitted) {

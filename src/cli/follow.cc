@@ -12,6 +12,7 @@
 #include "cli/output/render.h"
 #include "cli/output/text.h"
 #include "cli/output/transfers.h"
+#include "cli/select.h"
 #include "core/spec/quantity.h"
 #include "wire/most_followed.h"
 #include "wire/text_json.h"
@@ -61,7 +62,8 @@ class Follower : public StreamListener {
       progressed_ = false;
       auto streamed = session_.client().stream(target(), *this);
       hide_copies();
-      if (ended_ || detached_) return Followed{job_, detached_};
+      if (ended_ && options_.task) return with_task();
+      if (ended_ || detached_) return Followed{job_, detached_, {}};
       if (late_) return too_late();
       if (!streamed && streamed.error().code != ErrorCode::kUnavailable) return streamed.error();
       if (progressed_) tries = 0;
@@ -74,7 +76,7 @@ class Follower : public StreamListener {
       ::poll(&wake, 1, kReconnectPauseMs);
       if (on_wake() == Next::kStop) {
         if (late_) return too_late();
-        return Followed{job_, detached_};
+        return Followed{job_, detached_, {}};
       }
     }
     return last_;
@@ -133,6 +135,7 @@ class Follower : public StreamListener {
       text += fmt::format("{}{}={}", next, key, value);
       next = '&';
     };
+    if (options_.task) add("until", *options_.task);
     if (!shows_logs()) return text;
     add("logs", 1);
     if (options_.task) add("task", *options_.task);
@@ -142,8 +145,16 @@ class Follower : public StreamListener {
     return text;
   }
 
+  Result<Followed> with_task() const {
+    auto task = fetch_task(session_.client(), options_.job, *options_.task);
+    if (!task) return task.error();
+    return Followed{job_, false, task_view(*task)};
+  }
+
   Error too_late() const {
-    return {ErrorCode::kTimeout, fmt::format("job {} has not ended in time", options_.job)};
+    return {ErrorCode::kTimeout,
+            fmt::format("job {}{} has not ended in time", options_.job,
+                        options_.task ? fmt::format(".{}", *options_.task) : "")};
   }
 
   void show_log(const json::value& value) {
@@ -248,6 +259,48 @@ class Follower : public StreamListener {
   bool opened_ = false;      // something came ever
 };
 
+// How a job or a task ended.
+struct Ending {
+  std::string who;
+  const std::string& state;
+  const std::string& ending;
+  const std::string& message;
+  std::int64_t signal;
+  double time_limit_s;
+};
+
+std::string ending_text(const Ending& end) {
+  const std::string& who = end.who;
+  const std::string more = end.message.empty() ? "" : ": " + printable(end.message);
+  if (end.state == "skipped") {
+    return who + " was skipped" +
+           (more.empty() ? ": a job that it waited for ended otherwise" : more);
+  }
+  if (end.ending == "timeout") {
+    const auto limit = Duration(static_cast<std::int64_t>(end.time_limit_s * 1e6));
+    return who + " was ended: its time limit of " + format_duration(limit) + " was over";
+  }
+  if (end.ending == "out_of_memory") return who + " was ended: it used too much memory" + more;
+  if (end.ending == "gpu_out_of_memory") return who + " ran out of GPU memory" + more;
+  if (end.ending == "lost") return who + " was lost" + more;
+  if (end.ending == "not_started") return who + " could not be started" + more;
+  if (end.ending == "signalled")
+    return fmt::format("{} was ended by signal {}{}", who, end.signal, more);
+  if (end.ending == "cancelled" || end.state == "cancelled") return who + " was cancelled" + more;
+  if (end.message.empty()) return {};
+  // The command ended by itself. Of a failure the message tells what did not work, such as its
+  // results; of a success, what the user should know, such as memory that it took in advance.
+  return who + (end.state == "failed" ? " failed" : "") + more;
+}
+
+int exit_status_of(const std::optional<int>& code, std::string_view state) {
+  if (code) return *code;
+  if (state == "succeeded") return 0;
+  if (state == "cancelled") return 130;
+  if (state == "skipped") return 125;
+  return 1;
+}
+
 }  // namespace
 
 Result<Followed> follow(Session& session, const FollowOptions& options) {
@@ -255,34 +308,26 @@ Result<Followed> follow(Session& session, const FollowOptions& options) {
 }
 
 int exit_status_of(const JobView& job) {
-  if (job.exit_code) return *job.exit_code;
-  if (job.state == "succeeded") return 0;
-  if (job.state == "cancelled") return 130;
-  return 1;
+  return exit_status_of(job.exit_code, job.state);
+}
+
+int exit_status_of(const Followed& followed) {
+  if (!followed.task) return exit_status_of(followed.job);
+  return exit_status_of(followed.task->exit_code, followed.task->state);
 }
 
 std::string ending_text(const JobView& job) {
-  const std::string who = fmt::format("job {}", job.id);
-  const std::string more = job.message.empty() ? "" : ": " + printable(job.message);
-  if (job.state == "skipped") {
-    return who + " was skipped" +
-           (more.empty() ? ": a job that it waited for ended otherwise" : more);
-  }
-  if (job.ending == "timeout") {
-    const auto limit = Duration(static_cast<std::int64_t>(job.time_limit_s * 1e6));
-    return who + " was ended: its time limit of " + format_duration(limit) + " was over";
-  }
-  if (job.ending == "out_of_memory") return who + " was ended: it used too much memory" + more;
-  if (job.ending == "gpu_out_of_memory") return who + " ran out of GPU memory" + more;
-  if (job.ending == "lost") return who + " was lost" + more;
-  if (job.ending == "not_started") return who + " could not be started" + more;
-  if (job.ending == "signalled")
-    return fmt::format("{} was ended by signal {}{}", who, job.signal, more);
-  if (job.ending == "cancelled" || job.state == "cancelled") return who + " was cancelled" + more;
-  if (job.message.empty()) return {};
-  // The command ended by itself. Of a failure the message tells what did not work, such as its
-  // results; of a success, what the user should know, such as memory that it took in advance.
-  return who + (job.state == "failed" ? " failed" : "") + more;
+  return ending_text({fmt::format("job {}", job.id), job.state, job.ending, job.message, job.signal,
+                      job.time_limit_s});
+}
+
+std::string ending_text(const Followed& followed) {
+  if (!followed.task) return ending_text(followed.job);
+  const TaskView& task = *followed.task;
+  const JobView& job = followed.job;
+  return ending_text({fmt::format("job {}.{}", job.id, task.label), task.state, task.ending,
+                      task.state == "skipped" ? job.message : task.message, task.signal,
+                      job.time_limit_s});
 }
 
 void say_ending(Session& session, const JobView& job) {
@@ -306,6 +351,12 @@ void say_ending(Session& session, const JobView& job) {
     session.screen().err(fmt::format("tutti: {} more failed: see 'tutti show {}'\n",
                                      grouped(job.counts.failed - tasks.size()), job.id));
   }
+}
+
+void say_ending(Session& session, const Followed& followed) {
+  if (!followed.task) return say_ending(session, followed.job);
+  if (const std::string why = ending_text(followed); !why.empty())
+    session.screen().err("tutti: " + why + "\n");
 }
 
 }  // namespace tutti

@@ -12,13 +12,13 @@
 
 namespace tutti {
 
-// What to show while a job runs, and what Ctrl-C means.
+// What to show while a job, or one task of it, runs, and what Ctrl-C means.
 struct FollowOptions {
   std::uint64_t job = 0;
-  bool logs = false;        // copy the job's stdout and stderr to ours
-  bool one_stream = false;  // with logs: only `stream`
-  std::string stream;       // "stdout" or "stderr"
-  std::optional<std::int64_t> task;
+  bool logs = false;                 // copy the job's stdout and stderr to ours
+  bool one_stream = false;           // with logs: only `stream`
+  std::string stream;                // "stdout" or "stderr"
+  std::optional<std::int64_t> task;  // with logs: whose; alone: whose end is waited for
   // With logs, of a gang: all of them, each line with its rank's number; no output of very many.
   std::uint64_t ranks = 0;
   std::optional<std::int64_t> tail;            // begin that many lines before the end
@@ -32,23 +32,27 @@ struct FollowOptions {
 
 // How the following ended.
 struct Followed {
-  JobView job;            // as last seen
-  bool detached = false;  // the user stopped watching; the job goes on
+  JobView job;                   // as last seen
+  bool detached = false;         // the user stopped watching; the job goes on
+  std::optional<TaskView> task;  // the one that was followed, as it ended
 };
 
-// Follows a job to its end. A daemon that goes away in the middle is waited for: the job goes on
-// without it, and nothing that was shown is shown again.
+// Follows a job, or the task of it that the options name, to its end. A daemon that goes away in
+// the middle is waited for: the job goes on without it, and nothing that was shown is shown again.
 Result<Followed> follow(Session& session, const FollowOptions& options);
 
-// The exit status that stands for a job that has ended: its own.
+// The exit status that stands for what was followed and has ended: its own.
 int exit_status_of(const JobView& job);
+int exit_status_of(const Followed& followed);
 
-// For a job that did not simply exit, why it ended, or else what there is to say about it, in one
-// line without an end; empty: nothing.
+// For a job or task that did not simply exit, why it ended, or else what there is to say about it,
+// in one line without an end; empty: nothing.
 std::string ending_text(const JobView& job);
+std::string ending_text(const Followed& followed);
 
-// Says on stderr why a job ended, if its exit status alone does not tell: ending_text(), or which
+// Says on stderr why it ended, if its exit status alone does not tell: ending_text(), or which
 // of several tasks failed, and how.
 void say_ending(Session& session, const JobView& job);
+void say_ending(Session& session, const Followed& followed);
 
 }  // namespace tutti

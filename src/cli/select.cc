@@ -50,6 +50,18 @@ Result<ChosenJob> choose_one(Client& client, std::string_view selector) {
   return std::move(chosen->jobs[0]);
 }
 
+Result<boost::json::value> fetch_task(Client& client, std::uint64_t job, std::int64_t label) {
+  auto answer =
+      client.request("GET", fmt::format("/v1/jobs/{}/tasks?from={}&limit=1", job, label), {});
+  if (!answer) return answer.error();
+  auto* tasks = answer->as_object().if_contains("tasks");
+  if (tasks != nullptr && tasks->is_array() && !tasks->as_array().empty() &&
+      integer_at(tasks->as_array()[0], "task") == label) {
+    return std::move(tasks->as_array()[0]);
+  }
+  return not_found(fmt::format("job {} has no task {}", job, label));
+}
+
 Result<std::vector<std::uint64_t>> job_ids(Client& client, std::string_view states) {
   std::vector<std::uint64_t> ids;
   std::string before;

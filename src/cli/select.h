@@ -1,5 +1,6 @@
 #pragma once
 
+#include <boost/json/fwd.hpp>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -26,6 +27,9 @@ Result<Chosen> choose(Client& client, std::string_view selector);
 
 // The one job, and at most one task of it, that verbs such as logs and explain take.
 Result<ChosenJob> choose_one(Client& client, std::string_view selector);
+
+// One task of a job, by its number.
+Result<boost::json::value> fetch_task(Client& client, std::uint64_t job, std::int64_t label);
 
 // The ids of the jobs in these states ("queued,running"), the newest first.
 Result<std::vector<std::uint64_t>> job_ids(Client& client, std::string_view states);

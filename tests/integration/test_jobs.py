@@ -97,6 +97,23 @@ def test_after_starts_or_skips_by_the_others_end(daemon, work, when, first, stat
     assert ran(work) == (["two"] if state == "succeeded" else [])
 
 
+def test_one_task_of_many_can_be_waited_for_and_followed(daemon, work):
+    line = f"echo task $TUTTI_TASK; test $TUTTI_TASK != 3 || {UNTIL_GO}; exit $TUTTI_TASK"
+    job = daemon.submit("--array", "1-3", "--", "sh", "-c", line)
+    assert daemon.wait(f"{job}.2") == 2
+    followed = daemon("logs", "-f", f"{job}.1")
+    assert (followed.code, followed.out) == (1, "task 1\n")
+    late = daemon("wait", "--timeout", "100ms", f"{job}.3")
+    assert (late.code, late.err) == (124, f"tutti wait: job {job}.3 has not ended in time\n")
+    daemon.ok("cancel", f"{job}.3")
+    ended = daemon("wait", "--json", f"{job}.3,{job}.2")
+    assert [(one["task"], one["state"]) for one in ended.json()["jobs"]] == [
+        (2, "failed"), (3, "cancelled")]
+    assert ended.code == 2 and daemon.wait(f"{job}.3") == 130
+    missing = daemon("wait", f"{job}.4")
+    assert missing.code == 1 and "has no task 4" in missing.err
+
+
 def test_skipping_goes_down_the_chain(daemon, work):
     one = daemon.submit("--", "sh", "-c", f"{UNTIL_GO}; false")
     two = daemon.submit("--after", one, "--", "true")

@@ -191,7 +191,7 @@ def test_mistyped_option_suggests_the_nearest(tutti, verb):
 @pytest.mark.parametrize("call", [("submit",), ("run", "--"), ("batch",), ("show",), ("logs",),
                                   ("explain",), ("cancel",), ("wait",), ("retry",), ("daemon",),
                                   ("completions",), ("show", "1", "2"), ("submit", "--cpus"),
-                                  ("ls", "--json=5"), ("show", "1-3"), ("wait", "1.2")])
+                                  ("ls", "--json=5"), ("show", "1-3")])
 def test_wrong_call_is_2(tutti, call):
     done = tutti(*call)
     assert done.code == 2, done

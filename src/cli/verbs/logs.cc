@@ -16,7 +16,7 @@ namespace tutti {
 namespace {
 
 constexpr Option kOptions[] = {
-    {"follow", 'f', Kind::kFlag, {}, "go on until the job ends, and return its exit code", {}},
+    {"follow", 'f', Kind::kFlag, {}, "go on until it ends, and return its exit code", {}},
     {"tail", 0, Kind::kValue, "N", "only the last N lines", {}},
     {"stdout", 0, Kind::kFlag, {}, "only stdout", {}},
     {"stderr", 0, Kind::kFlag, {}, "only stderr", {}},
@@ -141,9 +141,9 @@ int follow_logs(Session& session, const Wish& wish) {
   auto followed = follow(session, options);
   if (!followed) return session.fail(followed.error());
   if (followed->detached) return 130;
-  const std::string why = ending_text(followed->job);
+  const std::string why = ending_text(*followed);
   if (!why.empty()) session.screen().err("tutti: " + why + "\n");
-  return exit_status_of(followed->job);
+  return exit_status_of(*followed);
 }
 
 int name_one(Session& session, std::uint64_t job, std::uint64_t tasks) {
@@ -185,8 +185,9 @@ const Verb kLogsVerb{
     .summary = "show what a job has printed",
     .description =
         "Copies a job's stdout to stdout and its stderr to stderr, byte by byte. "
-        "With -f it goes on until the job ends and returns the job's exit code; for "
-        "a job of many tasks, without a task, -f shows their progress, and for one of many workers "
+        "With -f it goes on until the job, or the task that is named, ends and returns its exit "
+        "code; for a job of many tasks, without a task, -f shows their progress, and for one of "
+        "many workers "
         "the output of all, each line with the number of its rank.",
     .usage = "[OPTIONS] JOB[.TASK]",
     .word_choices = "<job>",

@@ -75,19 +75,12 @@ Result<json::array> fetch_tasks(Client& client, const JobView& job, std::size_t 
 }
 
 int show_task(Session& session, const ChosenJob& chosen) {
-  const std::int64_t label = chosen.labels[0];
-  auto answer = session.client().request(
-      "GET", fmt::format("/v1/jobs/{}/tasks?from={}&limit=1", chosen.id, label), {});
-  if (!answer) return session.fail(answer.error());
-  json::array tasks = tasks_in(*answer);
-  if (tasks.empty() || task_view(tasks[0]).label != label) {
-    return session.fail(not_found(fmt::format("job {} has no task {}", chosen.id, label)));
-  }
+  auto task = fetch_task(session.client(), chosen.id, chosen.labels[0]);
+  if (!task) return session.fail(task.error());
   if (session.json()) {
-    print_json(session.screen(), tasks[0]);
+    print_json(session.screen(), *task);
   } else {
-    session.screen().out(
-        render_task(chosen.id, task_view(tasks[0]), session.screen(), session.now()));
+    session.screen().out(render_task(chosen.id, task_view(*task), session.screen(), session.now()));
   }
   return kExitOk;
 }

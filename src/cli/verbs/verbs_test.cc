@@ -340,6 +340,27 @@ TEST_F(VerbTest, wait_returns_the_first_code_that_is_not_zero) {
   EXPECT_EQ(call({"wait", "3"}), 130);
 }
 
+TEST_F(VerbTest, wait_for_one_task_returns_its_code_and_says_how_it_ended) {
+  stream("/v1/jobs/4/stream?until=2", {}, R"({"id":4,"state":"running","tasks":3})");
+  daemon->answers["GET /v1/jobs/4/tasks?from=2&limit=1"] =
+      R"({"tasks":[{"task":2,"state":"failed","exit_code":137,"ending":"signalled","signal":9}]})";
+  EXPECT_EQ(call({"wait", "4.2"}), 137);
+  EXPECT_EQ(screen.err_text, "tutti: job 4.2 was ended by signal 9\n");
+  EXPECT_EQ(call({"wait", "--json", "4.2"}), 137);
+  EXPECT_EQ(json::parse(screen.out_text).at("jobs"),
+            json::parse(R"([{"id":4,"task":2,"state":"failed","exit_code":137}])"));
+}
+
+TEST_F(VerbTest, following_the_output_of_one_task_ends_with_it) {
+  stream("/v1/jobs/4/stream?until=2&logs=1&task=2",
+         {{"log", R"({"task":2,"attempt":1,"stream":"stdout","text":"hi\n"})"}},
+         R"({"id":4,"state":"running","tasks":3})");
+  daemon->answers["GET /v1/jobs/4/tasks?from=2&limit=1"] =
+      R"({"tasks":[{"task":2,"state":"failed","exit_code":3,"ending":"exited"}]})";
+  EXPECT_EQ(call({"logs", "-f", "4.2"}), 3);
+  EXPECT_EQ(screen.out_text, "hi\n");
+}
+
 TEST_F(VerbTest, retry_failed_names_only_the_failed_tasks) {
   daemon->answers["GET /v1/jobs/last"] = R"({"id":7})";
   daemon->answers["GET /v1/jobs/7/tasks?state=failed&limit=1000"] =

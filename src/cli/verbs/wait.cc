@@ -27,18 +27,37 @@ constexpr Option kOptions[] = {
 };
 constexpr OptionGroup kGroups[] = {{"Options", kOptions}};
 constexpr Example kExamples[] = {{"tutti wait last && ./next-step", "go on when it succeeded"},
-                                 {"tutti wait --timeout 1h all", "until nothing is left to do"}};
+                                 {"tutti wait --timeout 1h all", "until nothing is left to do"},
+                                 {"tutti wait 12.7", "one task"}};
 
-Result<std::vector<std::uint64_t>> ids_of(Session& session, const std::string& selector) {
+// What is waited for, one after the other: jobs, or single tasks of them.
+Result<std::vector<FollowOptions>> wanted(Session& session, const std::string& selector) {
   auto chosen = choose(session.client(), selector);
   if (!chosen) return chosen.error();
-  if (chosen->all) return job_ids(session.client(), kUnfinishedStates);
-  std::vector<std::uint64_t> ids;
-  for (const ChosenJob& job : chosen->jobs) {
-    if (!job.labels.empty()) return invalid_input("wait takes whole jobs, not single tasks");
-    ids.push_back(job.id);
+  if (chosen->all) {
+    auto ids = job_ids(session.client(), kUnfinishedStates);
+    if (!ids) return ids.error();
+    for (const std::uint64_t id : *ids) chosen->jobs.push_back({id, {}});
   }
-  return ids;
+  std::vector<FollowOptions> all;
+  for (const ChosenJob& job : chosen->jobs) {
+    FollowOptions one;
+    one.job = job.id;
+    if (job.labels.empty()) all.push_back(one);
+    for (const std::int64_t label : job.labels) {
+      one.task = label;
+      all.push_back(one);
+    }
+  }
+  return all;
+}
+
+json::object ended_json(const Followed& followed) {
+  json::object out{{"id", followed.job.id}};
+  if (followed.task) out["task"] = followed.task->label;
+  out["state"] = followed.task ? followed.task->state : followed.job.state;
+  out["exit_code"] = exit_status_of(followed);
+  return out;
 }
 
 int run(Session& session, const Arguments& arguments) {
@@ -48,13 +67,11 @@ int run(Session& session, const Arguments& arguments) {
     if (!timeout) return session.usage_error(timeout.error());
     deadline = session.now() + *timeout;
   }
-  auto ids = ids_of(session, arguments.words()[0]);
-  if (!ids) return session.refuse(ids.error());
+  auto all = wanted(session, arguments.words()[0]);
+  if (!all) return session.refuse(all.error());
   int status = kExitOk;
   json::array jobs;
-  for (const std::uint64_t id : *ids) {
-    FollowOptions options;
-    options.job = id;
+  for (FollowOptions& options : *all) {
     options.deadline = deadline;
     auto followed = follow(session, options);
     if (!followed && deadline && session.now() >= deadline) {
@@ -63,10 +80,9 @@ int run(Session& session, const Arguments& arguments) {
     }
     if (!followed) return session.fail(followed.error());
     if (followed->detached) return 130;
-    if (!arguments.has("quiet") && !session.json()) say_ending(session, followed->job);
-    const int one = exit_status_of(followed->job);
-    jobs.push_back(json::object{{"id", id}, {"state", followed->job.state}, {"exit_code", one}});
-    if (status == kExitOk) status = one;
+    if (!arguments.has("quiet") && !session.json()) say_ending(session, *followed);
+    jobs.push_back(ended_json(*followed));
+    if (status == kExitOk) status = exit_status_of(*followed);
   }
   if (session.json()) print_json(session.screen(), json::object{{"jobs", std::move(jobs)}});
   return status;
@@ -77,12 +93,11 @@ int run(Session& session, const Arguments& arguments) {
 const Verb kWaitVerb{
     .name = "wait",
     .aliases = kNoAliases,
-    .summary = "wait until jobs have ended and return their exit code",
+    .summary = "wait until jobs or tasks have ended and return their exit code",
     .description =
-        "Returns when all the jobs named, not single tasks of them, have ended, with the job's own "
-        "exit code; "
-        "of several, the first that is not 0. 'all' means all that are unfinished "
-        "now.",
+        "Returns when all the jobs named, or single tasks of them such as 12.7, have ended, with "
+        "the job's or task's own exit code; of several, the first that is not 0. 'all' means all "
+        "that are unfinished now.",
     .usage = "[OPTIONS] JOBS",
     .word_choices = "<job>",
     .tail = Tail::kWords,
