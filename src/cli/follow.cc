@@ -8,6 +8,7 @@
 #include <map>
 
 #include "cli/interrupt.h"
+#include "cli/output/json.h"
 #include "cli/output/rank_lines.h"
 #include "cli/output/render.h"
 #include "cli/output/text.h"
@@ -157,7 +158,7 @@ class Follower : public StreamListener {
                         options_.task ? fmt::format(".{}", *options_.task) : "")};
   }
 
-  void show_log(const json::value& value) {
+  void show_log(json::value& value) {
     auto text = text_from_json(value.as_object().at("text"), "text");
     if (!text) return;
     const std::string stream = text_at(value, "stream");
@@ -167,6 +168,11 @@ class Follower : public StreamListener {
     const std::string_view fresh = shown_.fresh(log, *text);
     if (fresh.empty()) return;
     hide_copies();
+    if (session_.json()) {
+      value.as_object()["text"] = text_to_json(fresh);
+      print_json(session_.screen(), value);
+      return;
+    }
     if (options_.ranks > 0) {
       rank_lines_.add(integer_at(value, "task").value_or(0), stream == "stderr", fresh);
       return;
@@ -328,6 +334,14 @@ std::string ending_text(const Followed& followed) {
   return ending_text({fmt::format("job {}.{}", job.id, task.label), task.state, task.ending,
                       task.state == "skipped" ? job.message : task.message, task.signal,
                       job.time_limit_s});
+}
+
+json::object ended_json(const Followed& followed) {
+  json::object out{{"id", followed.job.id}};
+  if (followed.task) out["task"] = followed.task->label;
+  out["state"] = followed.task ? followed.task->state : followed.job.state;
+  out["exit_code"] = exit_status_of(followed);
+  return out;
 }
 
 void say_ending(Session& session, const JobView& job) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <boost/json/fwd.hpp>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -15,9 +16,9 @@ namespace tutti {
 // What to show while a job, or one task of it, runs, and what Ctrl-C means.
 struct FollowOptions {
   std::uint64_t job = 0;
-  bool logs = false;                 // copy the job's stdout and stderr to ours
-  bool one_stream = false;           // with logs: only `stream`
-  std::string stream;                // "stdout" or "stderr"
+  bool logs = false;        // copy the job's stdout and stderr to ours; with --json as objects
+  bool one_stream = false;  // with logs: only `stream`
+  std::string stream;       // "stdout" or "stderr"
   std::optional<std::int64_t> task;  // with logs: whose; alone: whose end is waited for
   // With logs, of a gang: all of them, each line with its rank's number; no output of very many.
   std::uint64_t ranks = 0;
@@ -49,6 +50,9 @@ int exit_status_of(const Followed& followed);
 // in one line without an end; empty: nothing.
 std::string ending_text(const JobView& job);
 std::string ending_text(const Followed& followed);
+
+// What is told in JSON of what was followed: its id, state and exit_code.
+boost::json::object ended_json(const Followed& followed);
 
 // Says on stderr why it ended, if its exit status alone does not tell: ending_text(), or which
 // of several tasks failed, and how.

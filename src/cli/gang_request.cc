@@ -6,6 +6,8 @@
 
 #include "cli/environment.h"
 #include "core/spec/field.h"
+#include "core/spec/quantity.h"
+#include "core/spec/validate.h"
 
 namespace tutti {
 namespace {
@@ -78,6 +80,18 @@ Result<void> apply_to_workers(const Arguments& arguments, JobSpec& spec) {
   for (WorkerGroup& group : spec.gang.workers) {
     if (const auto applied = apply_to_group(arguments, group); !applied) return applied;
   }
+  return {};
+}
+
+Result<void> set_workers(const Arguments& arguments, json::object& job) {
+  if (!arguments.has("workers")) return {};
+  const auto count = parse_count("workers", arguments.value("workers"), 1, kMaxRanks);
+  if (!count) return count.error();
+  auto& groups = job["workers"];
+  if (!groups.is_array()) groups = json::array{json::object()};
+  if (groups.as_array().size() != 1)
+    return invalid_input("--workers: the file has several groups of workers; say it there");
+  groups.as_array()[0].as_object()["count"] = *count;
   return {};
 }
 

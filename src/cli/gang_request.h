@@ -17,6 +17,9 @@ void complete_paths(JobSpec& spec, const std::filesystem::path& folder);
 // say. Options about GPUs are for those that want GPUs.
 Result<void> apply_to_workers(const Arguments& arguments, JobSpec& spec);
 
+// How many workers there are, as --workers says: of the job's one group, or of a new one.
+Result<void> set_workers(const Arguments& arguments, boost::json::object& job);
+
 // Takes out of a job with workers what apply_to_workers() has told each of them. At the job's own
 // level it would be for all that do not say it, among them those that want no GPUs.
 void drop_worker_fields(boost::json::object& job);

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <limits>
 
+#include "cli/gang_request.h"
 #include "core/spec/machine.h"
 #include "core/spec/quantity.h"
 #include "core/spec/text.h"
@@ -103,6 +104,7 @@ Result<void> apply_job_options(const Arguments& arguments, json::object& job) {
   if (arguments.has("gpus") && !arguments.has("configurations")) job.erase("configurations");
   if (arguments.has("exclusive")) job["share"] = "never";
   if (auto applied = apply_numbers(arguments, job); !applied) return applied;
+  if (auto applied = set_workers(arguments, job); !applied) return applied;
   if (arguments.has("after")) job["after"] = dependencies_of(arguments);
   if (arguments.has("label")) {
     json::array labels;

@@ -119,6 +119,13 @@ inline constexpr Option kArrayOption[] = {
      "RANGE",
      "one task for each of 1-100, 0-9:2 or 1-100%4 (4 at once)",
      {}},
+    {"workers",
+     0,
+     Kind::kValue,
+     "N",
+     "N tasks that start together and are told of each other ($TUTTI_RANK); --cpus and others are "
+     "for each",
+     {}},
 };
 
 inline constexpr Option kHelpOption{"help", 'h', Kind::kFlag, {}, "show this help", {}};

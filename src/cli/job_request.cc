@@ -295,7 +295,7 @@ Result<json::object> entry_job(const Arguments& arguments, JobFileEntry entry,
     job["after"] = std::move(after);
   }
   if (auto applied = apply_job_options(arguments, job); !applied) return applied.error();
-  drop_worker_fields(job);
+  if (!spec.gang.workers.empty()) drop_worker_fields(job);
   if (auto done = complete(job, arguments, settings); !done) return done.error();
   if (auto done = check_places(job, arguments.has("no-copy")); !done) return done.error();
   return job;

@@ -179,6 +179,7 @@ ExplanationView explanation_view(const json::value& value) {
   const bool starts =
       reasons != nullptr && reasons->size() == 1 && text_at(reasons->front(), "code") == "starting";
   if (!starts) explanation.reasons = texts_at(value, "reasons");
+  if (reasons != nullptr && !reasons->empty()) explanation.code = text_at(reasons->front(), "code");
   explanation.remedies = texts_at(value, "remedies");
   if (const auto* start = field_at(value, "expected_start")) {
     explanation.p50 = time_at(*start, "p50");

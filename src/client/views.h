@@ -150,6 +150,7 @@ struct ExplanationView {
   std::uint64_t job = 0;
   std::int64_t task = 0;
   std::string state;
+  std::string code;  // of the first reason
   std::vector<std::string> reasons;
   std::vector<std::string> remedies;
   TimePoint p50;

@@ -88,8 +88,8 @@ std::string absent_gpus(const std::string& wanted, const NodeView& node) {
   return absent;
 }
 
-void print_joined(Session& session, const std::vector<Joined>& joined, const std::string& gpus,
-                  bool keep) {
+void print_joined(Session& session, const std::vector<Joined>& joined, const Arguments& arguments) {
+  const bool quiet = arguments.has("quiet");
   std::size_t width = 0;
   for (const Joined& one : joined) width = std::max(width, columns_of(printable(one.name)));
   for (const Joined& one : joined) {
@@ -98,15 +98,16 @@ void print_joined(Session& session, const std::vector<Joined>& joined, const std
       session.screen().err(
           fmt::format("tutti nodes: {}: {}\n", name, printable(one.error->message)));
       // Null: it did not even become a node.
-      if (keep && !one.node.is_null())
+      if (arguments.has("keep") && !one.node.is_null())
         session.screen().err(
             fmt::format("{} is kept, and gets work as soon as it is reached.\n", name));
       continue;
     }
     const std::string gap(width - columns_of(name) + 2, ' ');
     const NodeView node = node_view(one.node);
-    session.screen().out(name + gap + printable(node_size(node)) + "\n");
-    if (const std::string absent = absent_gpus(gpus, node); !absent.empty())
+    session.screen().out(name + (quiet ? "" : gap + printable(node_size(node))) + "\n");
+    const std::string absent = absent_gpus(arguments.value("gpus"), node);
+    if (!absent.empty())
       session.screen().err(
           fmt::format("tutti nodes: {} has no GPU {}, which --gpus names\n", name, absent));
   }
@@ -146,7 +147,7 @@ int add_nodes(Session& session, const Arguments& arguments) {
   if (session.json()) {
     print_joined_json(session, *joined);
   } else {
-    print_joined(session, *joined, arguments.value("gpus"), arguments.has("keep"));
+    print_joined(session, *joined, arguments);
   }
   const bool failed = std::any_of(joined->begin(), joined->end(),
                                   [](const Joined& one) { return one.error.has_value(); });

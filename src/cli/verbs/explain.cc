@@ -14,7 +14,12 @@
 namespace tutti {
 namespace {
 
-constexpr OptionGroup kGroups[] = {{"Options", kJsonAndHelp}};
+constexpr Option kOptions[] = {
+    {"quiet", 'q', Kind::kFlag, {}, "print only the first cause, as one word such as cpus", {}},
+    kJsonOption,
+    kHelpOption,
+};
+constexpr OptionGroup kGroups[] = {{"Options", kOptions}};
 constexpr std::string_view kAliases[] = {"why"};
 constexpr Example kExamples[] = {{"tutti why last", "why does it not start?"},
                                  {"tutti explain 12.7", "for one task"}};
@@ -41,6 +46,10 @@ int run(Session& session, const Arguments& arguments) {
     return kExitOk;
   }
   const ExplanationView explanation = explanation_view(*answer);
+  if (arguments.has("quiet")) {
+    session.screen().out((explanation.code.empty() ? explanation.state : explanation.code) + "\n");
+    return kExitOk;
+  }
   if (explanation.state == "skipped") return say_skipped(session, chosen->id);
   session.screen().out(render_explanation(explanation, session.screen(), session.now()));
   return kExitOk;
@@ -55,7 +64,9 @@ const Verb kExplainVerb{
     .description =
         "Names every cause that keeps a job or task from starting, what would "
         "start it now, and when it is expected to start: the time that is right "
-        "in half of all cases, and the one that holds nine times of ten.",
+        "in half of all cases, and the one that holds nine times of ten. With -q it prints the "
+        "code "
+        "of the first cause, or the state of what does not wait.",
     .usage = "[OPTIONS] JOB[.TASK]",
     .word_choices = "<job>",
     .tail = Tail::kWords,

@@ -6,11 +6,13 @@
 #include "cli/follow.h"
 #include "cli/follow_batch.h"
 #include "cli/job_options.h"
+#include "cli/output/json.h"
 #include "cli/output/rank_lines.h"
 #include "cli/select.h"
 #include "cli/session.h"
 #include "cli/verbs/verbs.h"
 #include "core/spec/quantity.h"
+#include "wire/text_json.h"
 
 namespace tutti {
 namespace {
@@ -29,6 +31,7 @@ constexpr Option kOptions[] = {
      {},
      "of all tasks, one after the other; of ranks with their number",
      {}},
+    {"json", 0, Kind::kFlag, {}, "print JSON objects, one on each line: pieces of output", {}},
     kHelpOption,
 };
 constexpr OptionGroup kGroups[] = {{"Options", kOptions}};
@@ -80,25 +83,82 @@ Result<Wish> wish_of(Session& session, const Arguments& arguments) {
   return wish;
 }
 
-Result<void> copy_stream(Session& session, const Wish& wish, std::string_view stream,
-                         RankLines* lines) {
+// The output of one attempt as JSON objects, one on a line; a piece ends in no character's middle.
+class JsonPieces {
+ public:
+  JsonPieces(Session& session, std::int64_t task, std::int64_t attempt, std::string_view stream)
+      : session_(session), task_(task), attempt_(attempt), stream_(stream) {}
+
+  void add(std::string_view bytes) {
+    begun_ += bytes;
+    print(whole_characters(begun_));
+  }
+  void end() { print(begun_.size()); }
+
+ private:
+  void print(std::size_t size) {
+    if (size == 0) return;
+    print_json(session_.screen(),
+               boost::json::object{{"task", task_},
+                                   {"attempt", attempt_},
+                                   {"stream", stream_},
+                                   {"text", text_to_json(begun_.substr(0, size))}});
+    begun_.erase(0, size);
+  }
+
+  Session& session_;
+  std::int64_t task_;
+  std::int64_t attempt_;
+  std::string_view stream_;
+  std::string begun_;  // not printed yet
+};
+
+std::string log_target(const Wish& wish, std::string_view stream) {
   std::string target = fmt::format("/v1/jobs/{}/logs?stream={}", wish.job, stream);
   if (wish.task) target += fmt::format("&task={}", *wish.task);
   if (wish.attempt) target += fmt::format("&attempt={}", *wish.attempt);
   if (wish.tail) target += fmt::format("&tail={}", *wish.tail);
-  return session.client().download(target, [&](std::string_view bytes) -> Result<void> {
-    if (lines != nullptr) {
-      lines->add(*wish.task, stream == "stderr", bytes);
-    } else if (stream == "stderr") {
-      session.screen().err(bytes);
-    } else {
-      session.screen().out(bytes);
-    }
-    return {};
-  });
+  return target;
+}
+
+Result<void> copy_json(Session& session, Wish wish) {
+  if (!wish.attempt) {
+    auto task = fetch_task(session.client(), wish.job, wish.task.value_or(0));
+    if (!task) return task.error();
+    wish.attempt = task_view(*task).attempt;
+    if (wish.attempt == 0) return {};
+  }
+  for (const std::string_view stream : {"stdout", "stderr"}) {
+    if (!(stream == "stdout" ? wish.out : wish.err)) continue;
+    JsonPieces pieces(session, wish.task.value_or(0), *wish.attempt, stream);
+    const auto done = session.client().download(log_target(wish, stream),
+                                                [&](std::string_view bytes) -> Result<void> {
+                                                  pieces.add(bytes);
+                                                  return {};
+                                                });
+    pieces.end();
+    if (!done) return done;
+  }
+  return {};
+}
+
+Result<void> copy_stream(Session& session, const Wish& wish, std::string_view stream,
+                         RankLines* lines) {
+  return session.client().download(log_target(wish, stream),
+                                   [&](std::string_view bytes) -> Result<void> {
+                                     if (lines != nullptr) {
+                                       lines->add(*wish.task, stream == "stderr", bytes);
+                                     } else if (stream == "stderr") {
+                                       session.screen().err(bytes);
+                                     } else {
+                                       session.screen().out(bytes);
+                                     }
+                                     return {};
+                                   });
 }
 
 Result<void> copy(Session& session, const Wish& wish, RankLines* lines = nullptr) {
+  if (session.json()) return copy_json(session, wish);
   if (wish.out) {
     if (auto done = copy_stream(session, wish, "stdout", lines); !done) return done;
   }
@@ -119,7 +179,8 @@ int copy_all(Session& session, Wish wish) {
         if (auto done = copy(session, wish, &lines); !done) return session.fail(done.error());
         continue;
       }
-      session.screen().out(fmt::format("==> {}.{} <==\n", wish.job, task.label));
+      if (!session.json())
+        session.screen().out(fmt::format("==> {}.{} <==\n", wish.job, task.label));
       if (auto done = copy(session, wish); !done) return session.fail(done.error());
     }
     const auto next = integer_at(*answer, "next_from");
@@ -141,7 +202,8 @@ int follow_logs(Session& session, const Wish& wish) {
   auto followed = follow(session, options);
   if (!followed) return session.fail(followed.error());
   if (followed->detached) return 130;
-  const std::string why = ending_text(*followed);
+  if (session.json()) print_json(session.screen(), ended_json(*followed));
+  const std::string why = session.json() ? "" : ending_text(*followed);
   if (!why.empty()) session.screen().err("tutti: " + why + "\n");
   return exit_status_of(*followed);
 }
@@ -188,7 +250,8 @@ const Verb kLogsVerb{
         "With -f it goes on until the job, or the task that is named, ends and returns its exit "
         "code; for a job of many tasks, without a task, -f shows their progress, and for one of "
         "many workers "
-        "the output of all, each line with the number of its rank.",
+        "the output of all, each line with the number of its rank. With --json each line is an "
+        "object with task, attempt, stream and text; -f adds one with state and exit_code.",
     .usage = "[OPTIONS] JOB[.TASK]",
     .word_choices = "<job>",
     .tail = Tail::kWords,

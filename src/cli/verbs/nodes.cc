@@ -29,6 +29,12 @@ constexpr std::uint32_t kMostJobs = 1'000'000;
 constexpr Option kOptions[] = {
     {"reason", 0, Kind::kValue, "TEXT", "with drain: why, shown to those who wait", {}},
     {"force", 0, Kind::kFlag, {}, "with rm: even while jobs run there; they are lost", {}},
+    {"quiet",
+     'q',
+     Kind::kFlag,
+     {},
+     "print only names, of one node its state, and nothing of changes",
+     {}},
     kJsonOption,
     kHelpOption,
 };
@@ -50,38 +56,43 @@ std::string path_of(const std::string& name) {
   return "/v1/nodes/" + query_escape(name);
 }
 
-int list(Session& session) {
+int list(Session& session, bool quiet) {
   auto answer = fetch_nodes(session);
   if (!answer) return session.fail(answer.error());
   if (session.json()) {
     print_json(session.screen(), *answer);
+  } else if (quiet) {
+    for (const NodeView& node : node_views(*answer))
+      session.screen().out(printable(node.name) + "\n");
   } else {
     session.screen().out(render_nodes(node_views(*answer), session.screen(), session.now()));
   }
   return kExitOk;
 }
 
-int print_node(Session& session, const json::value& nodes, const std::string& name) {
+int print_node(Session& session, const json::value& nodes, const std::string& name, bool quiet) {
   const json::value* node = find_node(nodes, name);
   if (node == nullptr) return session.fail(not_found("there is no node " + shown(name)));
   if (session.json()) {
     print_json(session.screen(), *node);
+  } else if (quiet) {
+    session.screen().out(node_view(*node).state + "\n");
   } else {
     session.screen().out(render_node(node_view(*node), session.screen(), session.now()));
   }
   return kExitOk;
 }
 
-int show(Session& session, const std::string& name) {
+int show(Session& session, const std::string& name, bool quiet) {
   auto nodes = fetch_nodes(session);
   if (!nodes) return session.fail(nodes.error());
-  return print_node(session, *nodes, name);
+  return print_node(session, *nodes, name, quiet);
 }
 
-int check(Session& session, const std::string& name) {
+int check(Session& session, const std::string& name, bool quiet) {
   auto nodes = measure_nodes(session, {name});
   if (!nodes) return session.fail(nodes.error());
-  const int status = print_node(session, *nodes, name);
+  const int status = print_node(session, *nodes, name, quiet);
   if (status != kExitOk) return status;
   return node_view(*find_node(*nodes, name)).state == "down" ? kExitFailure : kExitOk;
 }
@@ -94,7 +105,8 @@ int remove(Session& session, const Arguments& arguments) {
     auto answer = session.client().request("DELETE", path_of(name) + query, {});
     if (!answer) return session.fail(answer.error());
     removed.push_back(text_to_json(name));
-    if (!session.json()) session.screen().out("Removed node " + printable(name) + ".\n");
+    if (!session.json() && !arguments.has("quiet"))
+      session.screen().out("Removed node " + printable(name) + ".\n");
   }
   if (session.json()) {
     print_json(session.screen(), json::object{{"removed", std::move(removed)}});
@@ -109,7 +121,7 @@ int set_state(Session& session, const Arguments& arguments, std::string_view sta
   if (!answer) return session.fail(answer.error());
   if (session.json()) {
     print_json(session.screen(), *answer);
-  } else {
+  } else if (!arguments.has("quiet")) {
     session.screen().out(
         fmt::format("Node {} is {}.\n", printable(name), node_view(*answer).state));
   }
@@ -125,7 +137,7 @@ int set_limit(Session& session, const Arguments& arguments) {
   if (!answer) return session.fail(answer.error());
   if (session.json()) {
     print_json(session.screen(), *answer);
-  } else {
+  } else if (!arguments.has("quiet")) {
     session.screen().out(*most == 0
                              ? fmt::format("Node {} runs as many jobs as fit.\n", printable(name))
                              : fmt::format("Node {} runs at most {} at once.\n", printable(name),
@@ -143,8 +155,8 @@ int run_with_names(Session& session, const Arguments& arguments, const std::stri
   if (action == "add") return add_nodes(session, arguments);
   if (action == "rm") return remove(session, arguments);
   if (words.size() > 2) return session.usage_error(action + " takes one node");
-  if (action == "show") return show(session, words[1]);
-  if (action == "check") return check(session, words[1]);
+  if (action == "show") return show(session, words[1], arguments.has("quiet"));
+  if (action == "check") return check(session, words[1], arguments.has("quiet"));
   if (action == "limit") return set_limit(session, arguments);
   return set_state(session, arguments, action == "drain" ? "draining" : "up");
 }
@@ -153,7 +165,7 @@ int run(Session& session, const Arguments& arguments) {
   const auto& words = arguments.words();
   const std::string action = words.empty() ? "ls" : words[0];
   if (action == "ls" && words.size() > 1) return session.usage_error("ls takes no further words");
-  if (action == "ls") return list(session);
+  if (action == "ls") return list(session, arguments.has("quiet"));
   if (std::find(std::begin(kActions), std::end(kActions), action) == std::end(kActions)) {
     return session.usage_error(unknown_word("action", action, kActions));
   }

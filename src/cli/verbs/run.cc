@@ -32,7 +32,7 @@ constexpr Option kOwnOptions[] = {
 };
 constexpr OptionGroup kGroups[] = {{"Options", kOwnOptions},
                                    {"Job", kJobOptions},
-                                   {"Array", kArrayOption},
+                                   {"Many tasks", kArrayOption},
                                    {"Resources", kResourceOptions}};
 constexpr Example kExamples[] = {
     {"tutti run -- make -j4", "wait for a free slot, then run as if called here"},

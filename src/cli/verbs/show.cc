@@ -30,6 +30,7 @@ constexpr std::size_t kPage = 1000;
 constexpr Option kOptions[] = {
     {"limit", 'n', Kind::kValue, "N", "show at most N tasks (default 20, with --json 10000)", {}},
     {"env", 0, Kind::kFlag, {}, "with --json: the environment too", {}},
+    {"quiet", 'q', Kind::kFlag, {}, "print only the state", {}},
     kJsonOption,
     kHelpOption,
 };
@@ -74,11 +75,13 @@ Result<json::array> fetch_tasks(Client& client, const JobView& job, std::size_t 
   return tasks;
 }
 
-int show_task(Session& session, const ChosenJob& chosen) {
+int show_task(Session& session, const ChosenJob& chosen, bool quiet) {
   auto task = fetch_task(session.client(), chosen.id, chosen.labels[0]);
   if (!task) return session.fail(task.error());
   if (session.json()) {
     print_json(session.screen(), *task);
+  } else if (quiet) {
+    session.screen().out(task_view(*task).state + "\n");
   } else {
     session.screen().out(render_task(chosen.id, task_view(*task), session.screen(), session.now()));
   }
@@ -144,11 +147,15 @@ int run(Session& session, const Arguments& arguments) {
     if (!limit) return session.usage_error(limit.error());
     most = *limit;
   }
-  if (!chosen->labels.empty()) return show_task(session, *chosen);
+  if (!chosen->labels.empty()) return show_task(session, *chosen, arguments.has("quiet"));
   auto job = session.client().request(
       "GET", fmt::format("/v1/jobs/{}{}", chosen->id, arguments.has("env") ? "?env=1" : ""), {});
   if (!job) return session.fail(job.error());
   const JobView view = job_view(*job);
+  if (arguments.has("quiet") && !session.json()) {
+    session.screen().out(view.state + "\n");
+    return kExitOk;
+  }
   if (view.shape == "gang" && !session.json() && !arguments.has("limit")) most = kRanksShown;
   auto tasks = fetch_tasks(session.client(), view, most);
   if (!tasks) return session.fail(tasks.error());

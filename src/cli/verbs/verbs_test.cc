@@ -296,6 +296,70 @@ TEST_F(VerbTest, logs_follow_returns_the_jobs_code) {
   EXPECT_EQ(screen.out_text, "last line");
 }
 
+TEST_F(VerbTest, logs_with_json_are_objects_of_whole_characters) {
+  daemon->answers["GET /v1/jobs/3"] = R"({"id":3,"tasks":1})";
+  daemon->answers["GET /v1/jobs/3/tasks?from=0&limit=1"] = R"({"tasks":[{"task":0,"attempt":2}]})";
+  daemon->downloads["/v1/jobs/3/logs?stream=stdout&attempt=2"] = "a\xc3";
+  daemon->downloads["/v1/jobs/3/logs?stream=stderr&attempt=2"] = "";
+  EXPECT_EQ(call({"logs", "--json", "3"}), 0);
+  EXPECT_EQ(screen.out_text,
+            R"({"api":1,"task":0,"attempt":2,"stream":"stdout","text":"a"})"
+            "\n"
+            R"({"api":1,"task":0,"attempt":2,"stream":"stdout","text":{"base64":"ww=="}})"
+            "\n");
+}
+
+TEST_F(VerbTest, logs_followed_with_json_end_with_the_state) {
+  daemon->answers["GET /v1/jobs/3"] = R"({"id":3,"tasks":1})";
+  stream("/v1/jobs/3/stream?logs=1",
+         {{"log", R"({"task":0,"attempt":1,"stream":"stdout","text":"hi"})"}},
+         R"({"id":3,"state":"failed","exit_code":9,"ending":"exited"})");
+  EXPECT_EQ(call({"logs", "-f", "--json", "3"}), 9);
+  EXPECT_EQ(screen.out_text, R"({"api":1,"task":0,"attempt":1,"stream":"stdout","text":"hi"})"
+                             "\n"
+                             R"({"api":1,"id":3,"state":"failed","exit_code":9})"
+                             "\n");
+}
+
+TEST_F(VerbTest, quiet_answers_are_one_word) {
+  daemon->answers["GET /v1/jobs/3"] = R"({"id":3,"state":"queued","tasks":1})";
+  daemon->answers["GET /v1/jobs/3/tasks?from=0&limit=1"] =
+      R"({"tasks":[{"task":0,"state":"queued"}]})";
+  daemon->answers["GET /v1/jobs/3/explain"] =
+      R"({"job":3,"state":"queued","reasons":[{"code":"cpus","text":"too few"}]})";
+  daemon->answers["GET /v1/jobs/4/explain"] = R"({"job":4,"state":"running","reasons":[]})";
+  daemon->answers["GET /v1/nodes"] = R"({"nodes":[{"name":"a"},{"name":"b"}]})";
+  for (const Words& words :
+       {Words{"show", "-q", "3"}, Words{"show", "-q", "3.0"}, Words{"explain", "-q", "3"},
+        Words{"why", "-q", "4"}, Words{"nodes", "-q"}}) {
+    EXPECT_EQ(call(words), 0);
+  }
+  EXPECT_EQ(screen.out_text, "queued\nqueued\ncpus\nrunning\na\nb\n");
+}
+
+TEST_F(VerbTest, workers_are_a_gang_of_the_command) {
+  daemon->answers["POST /v1/jobs"] = R"({"id":1,"ids":[1]})";
+  EXPECT_EQ(call({"submit", "--workers", "4", "--cpus", "2", "--", "train"}), 0);
+  EXPECT_EQ(body().at("workers"), json::parse(R"([{"count":4}])"));
+  EXPECT_EQ(body().at("cpus"), "2");
+  const std::string plain = file("plain.yaml", "command: train\ncpus: 2\n");
+  EXPECT_EQ(call({"submit", "--workers", "3", plain}), 0);
+  EXPECT_EQ(body().at("workers"), json::parse(R"([{"count":3}])"));
+  EXPECT_TRUE(body().as_object().contains("cpus"));
+  const std::string gang = file("gang.yaml", "command: train\nworkers: 2\n");
+  EXPECT_EQ(call({"submit", "--workers", "5", gang}), 0);
+  EXPECT_EQ(body().at("workers").at(0).at("count"), 5);
+}
+
+TEST_F(VerbTest, workers_that_cannot_be_meant_are_usage_errors) {
+  const std::string groups =
+      file("groups.yaml", "command: train\nworkers: {A: {count: 1}, B: {count: 2}}\n");
+  EXPECT_EQ(call({"submit", "--workers", "5", groups}), 2);
+  EXPECT_THAT(screen.err_text, HasSubstr("several groups of workers"));
+  EXPECT_EQ(call({"submit", "--workers", "0", "--", "train"}), 2);
+  EXPECT_EQ(call({"submit", "--workers", "2", "--array", "1-2", "--", "train"}), 2);
+}
+
 TEST_F(VerbTest, cancelling_several_jobs_on_a_pipe_needs_yes) {
   EXPECT_EQ(call({"cancel", "3,5-6"}), 2);
   EXPECT_EQ(call({"cancel", "all"}), 2);

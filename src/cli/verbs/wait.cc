@@ -52,14 +52,6 @@ Result<std::vector<FollowOptions>> wanted(Session& session, const std::string& s
   return all;
 }
 
-json::object ended_json(const Followed& followed) {
-  json::object out{{"id", followed.job.id}};
-  if (followed.task) out["task"] = followed.task->label;
-  out["state"] = followed.task ? followed.task->state : followed.job.state;
-  out["exit_code"] = exit_status_of(followed);
-  return out;
-}
-
 int run(Session& session, const Arguments& arguments) {
   TimePoint deadline;
   if (arguments.has("timeout")) {
