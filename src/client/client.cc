@@ -30,8 +30,10 @@ using boost::beast::string_view;
 using SteadyClock = std::chrono::steady_clock;
 
 constexpr std::string_view kApi = "1";
-// After so long a silence is looked whether the daemon's process runs at all.
+// After so long a silence is looked whether the daemon answers anybody at all.
 constexpr int kSilenceMs = 5'000;
+// So long one that does may take for a question that needs no work.
+constexpr int kProbeMs = 5'000;
 
 // Takes an answer apart. The body of a good answer goes to a sink as it comes; that of a refusal is
 // kept, for its message.
@@ -109,24 +111,37 @@ bool is_stopped(pid_t pid) {
   return stat && stat->state == 'T';
 }
 
+// Whether bytes came. A wake comes before them: an interrupt must work however much a job prints.
+bool readable(int fd, int wake_fd, int timeout_ms) {
+  std::array<pollfd, 2> entries{{{fd, POLLIN, 0}, {wake_fd, POLLIN, 0}}};
+  const int ready = ::poll(entries.data(), wake_fd >= 0 ? 2 : 1, timeout_ms);
+  return ready > 0 && (entries[1].revents & POLLIN) == 0 && entries[0].revents != 0;
+}
+
 // Waiting for bytes, interruptible by a listener.
 class Waiter {
  public:
-  Waiter(StreamListener* listener, int patience_ms)
-      : listener_(listener), patience_ms_(patience_ms) {}
+  // Asked now and then while nothing comes, with what should interrupt it: whether nothing will.
+  using Hangs = std::function<bool(int wake_fd)>;
+
+  Waiter(StreamListener* listener, int patience_ms, Hangs hangs)
+      : listener_(listener), patience_ms_(patience_ms), hangs_(std::move(hangs)) {}
 
   enum class Woken { kReadable, kEnough, kSilence };
 
   Woken wait(int fd) const {
     const auto since = SteadyClock::now();
+    auto looked = since;
     while (true) {
       const int most = listener_ != nullptr ? listener_->wake_after_ms() : patience_ms_;
       const int wake_fd = listener_ != nullptr ? listener_->wake_fd() : -1;
       if (readable(fd, wake_fd, most < 0 ? kSilenceMs : std::min(most, kSilenceMs)))
         return Woken::kReadable;
+      if (SteadyClock::now() - looked >= std::chrono::milliseconds(kSilenceMs)) {
+        if (hangs_(wake_fd)) return Woken::kSilence;
+        looked = SteadyClock::now();
+      }
       const auto silence = SteadyClock::now() - since;
-      if (silence >= std::chrono::milliseconds(kSilenceMs) && is_stopped(peer_of(fd)))
-        return Woken::kSilence;
       if (listener_ != nullptr && listener_->on_wake() == StreamListener::Next::kStop)
         return Woken::kEnough;
       if (listener_ == nullptr && silence >= std::chrono::milliseconds(patience_ms_))
@@ -135,15 +150,9 @@ class Waiter {
   }
 
  private:
-  // A wake comes before bytes: an interrupt must work however much a job prints.
-  static bool readable(int fd, int wake_fd, int timeout_ms) {
-    std::array<pollfd, 2> entries{{{fd, POLLIN, 0}, {wake_fd, POLLIN, 0}}};
-    const int ready = ::poll(entries.data(), wake_fd >= 0 ? 2 : 1, timeout_ms);
-    return ready > 0 && (entries[1].revents & POLLIN) == 0 && entries[0].revents != 0;
-  }
-
   StreamListener* listener_;
   int patience_ms_;
+  Hangs hangs_;
 };
 
 class HttpClient : public Client {
@@ -240,11 +249,15 @@ class HttpClient : public Client {
   Result<void> receive(const UniqueFd& fd, AnswerParser& parser, StreamListener* listener) const {
     std::string pending;
     std::array<char, 64 * 1024> chunk;
-    const Waiter waiter(listener, patience_ms_);
+    std::optional<Error> fault;
+    const Waiter waiter(listener, patience_ms_, [&](int wake_fd) {
+      fault = fault_of_daemon(fd.get(), wake_fd);
+      return fault.has_value();
+    });
     while (!parser.is_done()) {
       const auto woken = waiter.wait(fd.get());
       if (woken == Waiter::Woken::kEnough) return {};
-      if (woken == Waiter::Woken::kSilence) return no_answer(peer_of(fd.get()));
+      if (woken == Waiter::Woken::kSilence) return fault ? *fault : no_answer(peer_of(fd.get()));
       const ssize_t got = ::recv(fd.get(), chunk.data(), chunk.size(), 0);
       if (got < 0 && errno == EINTR) continue;
       if (got <= 0) return at_end(parser);
@@ -252,6 +265,26 @@ class HttpClient : public Client {
       if (auto parsed = parse(parser, pending); !parsed) return parsed;
     }
     return {};
+  }
+
+  // What keeps the daemon from ever answering on this connection; nothing: it may be busy.
+  std::optional<Error> fault_of_daemon(int fd, int wake_fd) const {
+    if (endpoint_.local()) {
+      const pid_t pid = peer_of(fd);
+      return is_stopped(pid) ? std::optional(no_answer(pid)) : std::nullopt;
+    }
+    // Elsewhere nobody can look at its process. It refuses requests without a token at once,
+    // whatever it is busy with.
+    const auto probe = connect_to(endpoint_);
+    if (!probe) return probe.error();
+    if (!send_all(probe->get(), "GET /v1/status HTTP/1.1\r\nHost: tutti\r\n\r\n", name()))
+      return std::nullopt;
+    if (readable(probe->get(), wake_fd, kProbeMs)) return std::nullopt;
+    if (wake_fd >= 0 && readable(wake_fd, -1, 0)) return std::nullopt;
+    return Error{ErrorCode::kTimeout,
+                 fmt::format("the daemon at {} does not answer (waited for {} s): its process is "
+                             "stopped or hangs; see 'tutti doctor' there, or restart it",
+                             name(), (kSilenceMs + kProbeMs) / 1000)};
   }
 
   Error no_answer(pid_t pid) const {

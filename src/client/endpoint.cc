@@ -77,6 +77,16 @@ Result<UniqueFd> connect_unix(const Endpoint& endpoint) {
   return fd;
 }
 
+// A machine that is gone is not waited for as long as the system would.
+bool connect_in_time(int fd, const addrinfo& address) {
+  timeval limit{10, 0};
+  ::setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+  if (::connect(fd, address.ai_addr, address.ai_addrlen) != 0) return false;
+  limit = {};
+  ::setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+  return true;
+}
+
 Result<UniqueFd> connect_tcp(const Endpoint& endpoint) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
@@ -90,8 +100,8 @@ Result<UniqueFd> connect_tcp(const Endpoint& endpoint) {
   UniqueFd fd;
   for (const addrinfo* at = found; at != nullptr; at = at->ai_next) {
     fd = UniqueFd(::socket(at->ai_family, at->ai_socktype | SOCK_CLOEXEC, at->ai_protocol));
-    if (fd && ::connect(fd.get(), at->ai_addr, at->ai_addrlen) == 0) break;
-    last = errno;
+    if (fd && connect_in_time(fd.get(), *at)) break;
+    last = errno == EINPROGRESS ? ETIMEDOUT : errno;
     fd.reset();
   }
   ::freeaddrinfo(found);

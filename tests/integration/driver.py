@@ -4,6 +4,7 @@ import fcntl
 import json
 import os
 import random
+import socket
 import subprocess
 import time
 from pathlib import Path
@@ -127,6 +128,14 @@ class Tutti:
         self.ports = self.ports or PortRange()
         self.ok("daemon", "start", "--slots", slots, "--ports", self.ports.text, *more, **popen)
         return self
+
+    def listen(self):
+        """Starts a daemon that listens on TCP, too; returns the port."""
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        self.start("--listen", f"127.0.0.1:{port}")
+        return port
 
     def status(self):
         return self.ok("daemon", "status", "--json").json()

@@ -232,17 +232,8 @@ def test_what_is_not_there_is_404(daemon):
         assert daemon.api.request("GET", place).status == 404, place
 
 
-def listen(tutti):
-    """Starts a daemon that listens on TCP, too; returns the port."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    tutti.start("--listen", f"127.0.0.1:{port}")
-    return port
-
-
 def test_token_is_needed_over_tcp(tutti):
-    port = listen(tutti)
+    port = tutti.listen()
     token_path = tutti.home / "token"
     assert token_path.stat().st_mode & 0o777 == 0o600
     token = token_path.read_text().strip()
@@ -262,7 +253,7 @@ def test_token_is_needed_over_tcp(tutti):
 
 
 def test_files_are_read_by_the_daemon_only_for_who_is_on_its_machine(tutti, work):
-    port = listen(tutti)
+    port = tutti.listen()
     (work / "secret").write_text("secret")
     status = (work / "secret").stat()
     file = {"path": str(work / "secret"), "device": status.st_dev, "inode": status.st_ino,

@@ -310,6 +310,34 @@ def test_daemon_whose_process_is_stopped_is_named_by_every_verb(daemon):
     (daemon.work / "go").touch()
 
 
+def test_daemon_elsewhere_that_is_stopped_is_not_waited_for(tutti, work):
+    host = f"127.0.0.1:{tutti.listen()}"
+    token = (tutti.home / "token").read_text().strip()
+    there = {"TUTTI_HOST": host, "TUTTI_TOKEN": token}
+    job = tutti.submit("--", "sh", "-c", UNTIL_GO)
+    pid = tutti.pid()
+    quiet = tutti.spawn("wait", job, env=there)
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        children = [quiet, tutti.spawn("ls", env=there), tutti.spawn("logs", "-f", job, env=there)]
+        for child in children:
+            _, err = child.communicate(timeout=60 * SLOW)
+            assert child.returncode == 1
+            assert b"the daemon at %s does not answer" % host.encode() in err
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    (work / "go").touch()
+
+
+def test_stream_of_a_daemon_elsewhere_may_be_quiet(tutti, work):
+    host = f"127.0.0.1:{tutti.listen()}"
+    token = (tutti.home / "token").read_text().strip()
+    job = tutti.submit("--", "sh", "-c", UNTIL_GO)
+    late = tutti("wait", "--timeout", "8s", job, env={"TUTTI_HOST": host, "TUTTI_TOKEN": token})
+    assert late.code == 124, late
+    (work / "go").touch()
+
+
 def test_daemon_that_goes_on_in_time_answers(daemon):
     pid = daemon.pid()
     os.kill(pid, signal.SIGSTOP)
