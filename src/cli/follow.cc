@@ -191,7 +191,9 @@ class Follower : public StreamListener {
       detached_ = true;
       return Next::kStop;
     }
-    const json::object body{{"jobs", json::array{json::object{{"id", options_.job}}}}};
+    json::array jobs{json::object{{"id", options_.job}}};
+    for (const std::uint64_t id : options_.cancelled_too) jobs.push_back(json::object{{"id", id}});
+    const json::object body{{"jobs", std::move(jobs)}};
     cancelled_ = true;
     hide_copies();
     session_.screen().err(fmt::format("\ntutti: cancelling job {}\n", options_.job));

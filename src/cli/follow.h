@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "cli/output/progress.h"
@@ -26,6 +27,7 @@ struct FollowOptions {
   bool say_why_waiting = false;                // on a terminal, after a second without a start
   TimePoint deadline;                          // give up then, with kTimeout; zero: never
   bool cancel_on_interrupt = false;            // otherwise Ctrl-C only stops the watching
+  std::vector<std::uint64_t> cancelled_too;    // with the former: jobs that run for this one
   bool leave_on_second_interrupt = false;      // with the former: a second Ctrl-C stops watching
   std::function<void(const JobView&)> on_job;  // at every change
   ProgressBar* copies = nullptr;  // shows what is copied for the job; null: nothing does

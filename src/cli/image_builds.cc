@@ -78,7 +78,7 @@ Result<void> name_built_images(JobRequests& requests) {
   return {};
 }
 
-Result<void> submit_builds(Session& session, JobRequests& requests) {
+Result<std::vector<std::uint64_t>> submit_builds(Session& session, JobRequests& requests) {
   std::map<std::string, std::uint64_t> building;
   for (json::value& job : requests.jobs) {
     const auto container = built_container(job);
@@ -90,7 +90,7 @@ Result<void> submit_builds(Session& session, JobRequests& requests) {
     if (*there) continue;
     if (building.empty()) {
       // Nothing is built for jobs that would be refused then.
-      if (auto checked = check_jobs(session, requests); !checked) return checked;
+      if (auto checked = check_jobs(session, requests); !checked) return checked.error();
     }
     auto& id = building[container->image];
     if (id == 0) {
@@ -102,7 +102,9 @@ Result<void> submit_builds(Session& session, JobRequests& requests) {
     }
     start_after(object, id);
   }
-  return {};
+  std::vector<std::uint64_t> ids;
+  for (const auto& [image, id] : building) ids.push_back(id);
+  return ids;
 }
 
 }  // namespace tutti

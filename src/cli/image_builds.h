@@ -12,7 +12,7 @@ Result<void> name_built_images(JobRequests& requests);
 
 // For each such image that this machine does not have: submits a job that builds it, after whose
 // success the job that wants it starts. Jobs that go to other machines are left alone: there it is
-// built where they start.
-Result<void> submit_builds(Session& session, JobRequests& requests);
+// built where they start. The result are the jobs that build.
+Result<std::vector<std::uint64_t>> submit_builds(Session& session, JobRequests& requests);
 
 }  // namespace tutti

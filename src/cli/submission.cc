@@ -71,9 +71,11 @@ Result<Submission> submit_jobs(Session& session, const json::array& jobs) {
 
 Result<Submission> submit_requests(Session& session, JobRequests& requests) {
   if (auto taken = add_snapshots(session, requests); !taken) return taken.error();
-  if (auto built = submit_builds(session, requests); !built) return built.error();
+  auto builds = submit_builds(session, requests);
+  if (!builds) return builds.error();
   auto submission = submit_jobs(session, requests.jobs);
   if (!submission) return fault_in(requests, submission.error());
+  submission->builds = std::move(*builds);
   return submission;
 }
 

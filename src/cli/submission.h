@@ -13,6 +13,7 @@ namespace tutti {
 // What the daemon said to a submission.
 struct Submission {
   std::vector<std::uint64_t> ids;
+  std::vector<std::uint64_t> builds;  // jobs that build images for them
 };
 
 // Sends jobs. With one job the object itself is the body, with several {"jobs": [...]}.

@@ -1,4 +1,5 @@
 #include <gmock/gmock.h>
+#include <signal.h>
 #include <stdlib.h>
 
 #include <filesystem>
@@ -97,6 +98,29 @@ TEST_F(ManifestVerbs, an_image_that_is_not_there_is_built_by_a_job_before_it) {
   ASSERT_TRUE(build) << build.error().message;
   EXPECT_THAT(command_text(build->command), StartsWith("tutti-container build "));
   EXPECT_EQ(build->time_limit, seconds(6 * 3600));
+}
+
+TEST_F(ManifestVerbs, ctrl_c_cancels_the_job_and_what_builds_its_image) {
+  class Interrupted : public FakeClient {
+   public:
+    using FakeClient::FakeClient;
+    Result<void> stream(std::string_view target, StreamListener& listener) override {
+      ::raise(SIGINT);
+      listener.on_wake();
+      return FakeClient::stream(target, listener);
+    }
+  };
+  has_images(false);
+  auto client = std::make_unique<Interrupted>(asked);
+  client->answers = daemon->answers;
+  client->answers["POST /v1/cancel"] = R"({"tasks":2,"jobs":[6,5]})";
+  client->first_answers["POST /v1/jobs"] = {R"({"id":5,"ids":[5]})", R"({"id":6,"ids":[6]})"};
+  client->streams["/v1/jobs/6/stream?logs=1&task=0,1,2,3,4"] = {
+      {"end", R"({"id":6,"state":"cancelled","exit_code":130})"}};
+  session.use_client(std::move(client));
+  EXPECT_EQ(call({"run", file("manifest.yaml", kManifest)}), 130) << screen.err_text;
+  EXPECT_EQ(asked.bodies["POST /v1/cancel"],
+            std::vector<std::string>{R"({"jobs":[{"id":6},{"id":5}]})"});
 }
 
 TEST_F(ManifestVerbs, nothing_is_built_for_a_job_that_the_daemon_refuses) {

@@ -49,10 +49,11 @@ int finish(Session& session, const Arguments& arguments, const JobView& job) {
   return exit_status_of(job);
 }
 
-int follow_run(Session& session, const Arguments& arguments, std::uint64_t id,
+int follow_run(Session& session, const Arguments& arguments, const Submission& submission,
                const boost::json::value& request) {
   FollowOptions options;
-  options.job = id;
+  options.job = submission.ids.front();
+  options.cancelled_too = submission.builds;
   options.ranks = ranks_in(request);
   options.logs = !session.json();
   options.say_why_waiting = !arguments.has("quiet");
@@ -84,7 +85,7 @@ int run(Session& session, const Arguments& arguments) {
   if (arguments.has("verbose")) session.screen().err(fmt::format("tutti: job {}\n", id));
   if (has_many_tasks(requests->jobs[0]))
     return follow_batch(session, id, arguments.has("quiet"), true);
-  return follow_run(session, arguments, id, requests->jobs[0]);
+  return follow_run(session, arguments, *submission, requests->jobs[0]);
 }
 
 }  // namespace
@@ -95,7 +96,7 @@ const Verb kRunVerb{
     .summary = "queue a job, show its output and return its exit code",
     .description =
         "Like submit, but stays: the job's stdout and stderr become its own, Ctrl-C cancels the "
-        "job, "
+        "job and what builds its image, "
         "and the exit status is the job's: 128 + N for signal N, 124 for a time limit, 137 for "
         "memory, 130 for cancelled, 127 for a command that could not start, 125 for a lost or "
         "skipped job.\n"
