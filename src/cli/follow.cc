@@ -26,7 +26,8 @@ namespace json = boost::json;
 constexpr int kReconnects = 40;
 constexpr int kReconnectPauseMs = 250;
 constexpr int kWhyAfterMs = 1000;
-constexpr int kMostFailures = 20;  // all of them are in `tutti show`
+constexpr int kMostFailures = 20;       // all of them are in `tutti show`
+constexpr int kMostFailedRanks = 1000;  // among which the first is looked for
 // How often is looked at what is copied: before the job runs, and while it may be about to end.
 constexpr int kCopiesMs = 250;
 constexpr int kResultsMs = 1000;
@@ -309,6 +310,35 @@ int exit_status_of(const std::optional<int>& code, std::string_view state) {
   return 1;
 }
 
+// Which tasks failed, and how: some of them, or of a gang the first, because of which others
+// mostly do.
+void say_failures(Session& session, const JobView& job) {
+  const bool gang = job.shape == "gang";
+  auto answer =
+      session.client().request("GET",
+                               fmt::format("/v1/jobs/{}/tasks?state=failed&limit={}", job.id,
+                                           gang ? kMostFailedRanks : kMostFailures),
+                               {});
+  if (!answer) return;
+  const auto tasks = task_views(*answer);
+  std::size_t told = tasks.size();
+  if (gang && told > 0) {
+    session.screen().err(fmt::format("tutti: job {}: {}\n", job.id, first_failure(job.id, tasks)));
+    told = 1;
+  }
+  for (std::size_t i = 0; i < tasks.size() && !gang; ++i) {
+    const TaskView& task = tasks[i];
+    const std::string result = result_text(task);
+    session.screen().err(fmt::format("tutti: job {}.{} failed{}{}\n", job.id, task.label,
+                                     result.empty() ? "" : " (" + result + ")",
+                                     task.message.empty() ? "" : ": " + printable(task.message)));
+  }
+  if (job.counts.failed > told) {
+    session.screen().err(fmt::format("tutti: {} more failed: see 'tutti show {}'\n",
+                                     grouped(job.counts.failed - told), job.id));
+  }
+}
+
 }  // namespace
 
 Result<Followed> follow(Session& session, const FollowOptions& options) {
@@ -352,21 +382,7 @@ void say_ending(Session& session, const JobView& job) {
     return;
   }
   // A job of several tasks has no message of its own.
-  if (job.tasks <= 1 || job.counts.failed == 0) return;
-  auto answer = session.client().request(
-      "GET", fmt::format("/v1/jobs/{}/tasks?state=failed&limit={}", job.id, kMostFailures), {});
-  if (!answer) return;
-  const auto tasks = task_views(*answer);
-  for (const TaskView& task : tasks) {
-    const std::string result = result_text(task);
-    session.screen().err(fmt::format("tutti: job {}.{} failed{}{}\n", job.id, task.label,
-                                     result.empty() ? "" : " (" + result + ")",
-                                     task.message.empty() ? "" : ": " + printable(task.message)));
-  }
-  if (job.counts.failed > tasks.size()) {
-    session.screen().err(fmt::format("tutti: {} more failed: see 'tutti show {}'\n",
-                                     grouped(job.counts.failed - tasks.size()), job.id));
-  }
+  if (job.tasks > 1 && job.counts.failed > 0) say_failures(session, job);
 }
 
 void say_ending(Session& session, const Followed& followed) {

@@ -117,7 +117,10 @@ def test_run_shows_each_line_with_its_rank_and_returns_the_first_failing_code(wi
     assert done.code == 7
     assert set(done.out.splitlines()) <= {f"[{rank}] I am {rank} of 3" for rank in range(3)}
     assert "[2] I am 2 of 3" in done.out
-    assert re.search(r"tutti: job \d+\.2 failed \(exit 7\)\n", done.err)
+    first = r"rank 2 failed first \(exit 7\); see 'tutti logs 1\.2' \(/.*\)\n"
+    assert re.search("tutti: job 1: " + first, done.err)
+    assert re.search("tutti: job 1: " + first, wide("logs", "-f", "1").err)
+    assert re.search("\n" + first, wide("show", "1").out)
 
 
 def test_when_one_fails_the_others_are_ended_and_say_why(wide, gang, work):

@@ -273,6 +273,20 @@ std::string result_text(const TaskView& task) {
   return result_of(task.ending, task.exit_code, task.signal);
 }
 
+std::string first_failure(std::uint64_t job, const std::vector<TaskView>& ranks) {
+  const TaskView* first = nullptr;
+  for (const TaskView& rank : ranks) {
+    if (rank.state != "failed") continue;
+    if (first == nullptr || rank.finished_at < first->finished_at) first = &rank;
+  }
+  if (first == nullptr) return {};
+  const std::string result = result_text(*first);
+  return fmt::format("rank {1} failed first{2}{3}; see 'tutti logs {0}.{1}'{4}", job, first->label,
+                     result.empty() ? "" : " (" + result + ")",
+                     first->message.empty() ? "" : ": " + printable(first->message),
+                     first->stderr_path.empty() ? "" : " (" + printable(first->stderr_path) + ")");
+}
+
 std::string failure_line(const TaskView& task) {
   const std::string who =
       task.line ? fmt::format("line {}", *task.line) : fmt::format("task {}", task.label);

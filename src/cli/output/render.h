@@ -38,6 +38,10 @@ std::string render_explanation(const ExplanationView& explanation, const Screen&
 // "exit 3", "signal 9", "time limit", "out of memory", ...: how a task ended, in two words.
 std::string result_text(const TaskView& task);
 
+// "rank 2 failed first (exit 3): why; see 'tutti logs 12.2' (its stderr's path)", for the rank of a
+// gang that failed before the others; empty: none did.
+std::string first_failure(std::uint64_t job, const std::vector<TaskView>& ranks);
+
 // "line 7 failed (exit 3): command", for a task of a batch; "task 7 ..." for one of an array.
 std::string failure_line(const TaskView& task);
 

@@ -182,6 +182,21 @@ TEST(Render, a_failed_line_is_named_with_its_code) {
   EXPECT_EQ(failure_line(task), "task 5 failed (time limit): no room");
 }
 
+TEST(Render, the_rank_that_failed_first_is_told_with_its_log) {
+  std::vector<TaskView> ranks(3);
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    ranks[i].label = static_cast<std::int64_t>(i);
+    ranks[i].state = i == 0 ? "cancelled" : "failed";
+    ranks[i].ending = "exited";
+    ranks[i].exit_code = 3;
+    ranks[i].finished_at = TimePoint(10 - static_cast<std::int64_t>(i));
+    ranks[i].stderr_path = "/logs/" + std::to_string(i) + ".err";
+  }
+  EXPECT_EQ(first_failure(12, ranks),
+            "rank 2 failed first (exit 3); see 'tutti logs 12.2' (/logs/2.err)");
+  EXPECT_EQ(first_failure(12, {ranks[0]}), "");
+}
+
 TEST(Progress, the_bar_fits_the_width) {
   const JobView job = batch_of(512, 2, 1000);
   EXPECT_EQ(progress_line(job, kNow, 80),

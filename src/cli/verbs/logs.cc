@@ -202,9 +202,11 @@ int follow_logs(Session& session, const Wish& wish) {
   auto followed = follow(session, options);
   if (!followed) return session.fail(followed.error());
   if (followed->detached) return 130;
-  if (session.json()) print_json(session.screen(), ended_json(*followed));
-  const std::string why = session.json() ? "" : ending_text(*followed);
-  if (!why.empty()) session.screen().err("tutti: " + why + "\n");
+  if (session.json()) {
+    print_json(session.screen(), ended_json(*followed));
+  } else {
+    say_ending(session, *followed);
+  }
   return exit_status_of(*followed);
 }
 

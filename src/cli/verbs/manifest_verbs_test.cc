@@ -230,18 +230,17 @@ TEST_F(ManifestVerbs, a_dry_run_in_json_is_the_daemons_answer_alone) {
   EXPECT_THAT(screen.out_text, Not(HasSubstr("RANK")));
 }
 
-TEST_F(ManifestVerbs, run_says_which_ranks_failed_and_how) {
+TEST_F(ManifestVerbs, run_says_which_rank_failed_first_and_how) {
   daemon->streams["/v1/jobs/5/stream?logs=1&task=0,1,2"] = {
       {"end", R"({"id":5,"state":"failed","shape":"gang","tasks":3,"exit_code":7,)"
               R"("counts":{"failed":22,"cancelled":1}})"}};
-  daemon->answers["GET /v1/jobs/5/tasks?state=failed&limit=20"] =
+  daemon->answers["GET /v1/jobs/5/tasks?state=failed&limit=1000"] =
       R"({"tasks":[{"task":1,"state":"failed","ending":"exited","exit_code":7,"command":"x"},)"
       R"({"task":2,"state":"failed","ending":"timeout","exit_code":124,"message":"too late"}]})";
   EXPECT_EQ(call({"run", file("job.yaml", kTwoGroups)}), 7);
   EXPECT_EQ(screen.err_text,
-            "tutti: job 5.1 failed (exit 7)\n"
-            "tutti: job 5.2 failed (time limit): too late\n"
-            "tutti: 20 more failed: see 'tutti show 5'\n");
+            "tutti: job 5: rank 1 failed first (exit 7); see 'tutti logs 5.1'\n"
+            "tutti: 21 more failed: see 'tutti show 5'\n");
 }
 
 TEST_F(ManifestVerbs, more_ranks_than_can_be_followed_run_without_their_output) {

@@ -104,6 +104,8 @@ void print_tasks(Session& session, const JobView& job, const json::array& tasks)
                                 ? render_rank_states(views, session.screen(), session.now())
                                 : render_tasks(views, session.screen(), session.now());
   session.screen().out("\n" + table);
+  const std::string first = job.shape == "gang" ? first_failure(job.id, views) : "";
+  if (!first.empty()) session.screen().out("\n" + first + "\n");
   if (job.tasks > views.size()) {
     session.screen().out(
         fmt::format("... and {} more, see --limit\n", grouped(job.tasks - views.size())));
