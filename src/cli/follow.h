@@ -20,7 +20,7 @@ struct FollowOptions {
   bool logs = false;        // copy the job's stdout and stderr to ours; with --json as objects
   bool one_stream = false;  // with logs: only `stream`
   std::string stream;       // "stdout" or "stderr"
-  std::optional<std::int64_t> task;  // with logs: whose; alone: whose end is waited for
+  std::optional<std::int64_t> task;  // followed alone, to its own end
   // With logs, of a gang: all of them, each line with its rank's number; no output of very many.
   std::uint64_t ranks = 0;
   std::optional<std::int64_t> tail;            // begin that many lines before the end

@@ -340,6 +340,7 @@ Result<JobRequests> file_jobs(Session& session, const Arguments& arguments) {
     }
     requests.jobs.push_back(std::move(*job));
     requests.snapshots.push_back(snapshot);
+    requests.lines.push_back(line);
   }
   return requests;
 }
@@ -408,10 +409,14 @@ Error fault_in(const JobRequests& requests, const Error& error) {
 Result<JobRequests> jobs_of(Session& session, const Arguments& arguments) {
   auto requests = unchecked_jobs(session, arguments);
   if (!requests) return requests;
-  for (json::value& job : requests->jobs) {
-    if (auto resolved = resolve_last(session, job.as_object()); !resolved) return resolved.error();
-    if (auto checked = check(job.as_object()); !checked)
-      return fault_in(*requests, checked.error());
+  for (std::size_t i = 0; i < requests->jobs.size(); ++i) {
+    json::object& job = requests->jobs[i].as_object();
+    if (auto resolved = resolve_last(session, job); !resolved) return resolved.error();
+    const auto checked = check(job);
+    if (checked) continue;
+    if (requests->lines.empty()) return checked.error();
+    return Error{checked.error().code, fmt::format("{}:{}: {}", requests->file, requests->lines[i],
+                                                   checked.error().message)};
   }
   return requests;
 }

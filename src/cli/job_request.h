@@ -17,7 +17,8 @@ namespace tutti {
 struct JobRequests {
   boost::json::array jobs;
   std::vector<bool> snapshots;
-  std::string file;  // that asks for them; empty: none does
+  std::string file;                  // that asks for them; empty: none does
+  std::vector<std::uint32_t> lines;  // where each begins there
 };
 
 // What is wrong with these jobs, with the name of their file in front.
