@@ -212,9 +212,12 @@ void Controller::explain_end(const ActiveAttempt& attempt, Outcome& outcome) con
   }
   if (attempt.stop_cause != Ending::kRankFailed || outcome.succeeded()) return;
   outcome.ending = Ending::kRankFailed;
-  const auto failed = ledger_.first_failed(*ledger_.find_job(attempt.id.task.job));
-  outcome.message = failed ? fmt::format("ended because rank {} failed", *failed)
-                           : "ended because another rank did not go on";
+  const JobId job = attempt.id.task.job;
+  const auto failed = ledger_.first_failed(*ledger_.find_job(job));
+  const Allocation* const place = failed ? ledger_.former_place({job, *failed}) : nullptr;
+  outcome.message = place != nullptr ? fmt::format("ended because rank {} on {} failed", *failed,
+                                                   ledger_.find_node(place->node)->name)
+                                     : "ended because another rank did not go on";
 }
 
 }  // namespace tutti

@@ -161,7 +161,7 @@ TEST_F(GangTest, a_failing_rank_ends_the_others_and_gives_its_code) {
   const auto tasks = world.store().load_tasks(job);
   ASSERT_TRUE(tasks.has_value());
   EXPECT_EQ((*tasks)[0].outcome.ending, Ending::kRankFailed);
-  EXPECT_EQ((*tasks)[0].outcome.message, "ended because rank 2 failed");
+  EXPECT_EQ((*tasks)[0].outcome.message, "ended because rank 2 on a failed");
 }
 
 TEST_F(GangTest, the_rank_that_ends_the_others_is_named_and_no_other_that_failed) {
@@ -174,8 +174,8 @@ TEST_F(GangTest, the_rank_that_ends_the_others_is_named_and_no_other_that_failed
   ASSERT_TRUE(world.run_until_idle(seconds(100)));
   const auto tasks = world.store().load_tasks(job);
   ASSERT_TRUE(tasks.has_value());
-  EXPECT_EQ((*tasks)[1].outcome.message, "ended because rank 3 failed");
-  EXPECT_EQ((*tasks)[2].outcome.message, "ended because rank 3 failed");
+  EXPECT_EQ((*tasks)[1].outcome.message, "ended because rank 3 on a failed");
+  EXPECT_EQ((*tasks)[2].outcome.message, "ended because rank 3 on a failed");
 }
 
 TEST_F(GangTest, with_retries_all_ranks_run_again) {

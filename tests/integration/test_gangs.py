@@ -134,7 +134,7 @@ def test_when_one_fails_the_others_are_ended_and_say_why(wide, gang, work):
     assert wide.wait(job) == 3
     told = ranks(wide, job)
     assert [one["state"] for one in told] == ["cancelled", "failed", "cancelled"]
-    assert told[0]["message"] == "ended because rank 1 failed"
+    assert told[0]["message"] == f"ended because rank 1 on {told[1]['node']} failed"
     assert told[0]["ending"] == "rank_failed"
 
 
@@ -432,3 +432,62 @@ def test_ranks_go_on_when_a_machines_server_dies(two, gang, work):
     gate.touch()
     two.machines["m2"].start()
     assert two.tutti.wait(job) == 0
+
+
+HERE_AND_THERE = """
+    command: >-
+      echo $TUTTI_NODE $$ >>{work}/ran;
+      while test ! -e {work}/go; do sleep 0.02; done
+    cpus: 0.1
+    workers:
+      Here: {{count: 1, labels: [{here}]}}
+      There: {{count: 2, labels: [pool], failure: {failure}}}
+    """
+
+
+@pytest.fixture
+def spread(pool, make_namespace_machine, gang, work):  # noqa: F811
+    """Starts a gang with a rank here and one on each of two machines that are given up soon."""
+    machines = [make_namespace_machine("m1"), make_namespace_machine("m2")]
+    pool.add(*machines, max_jobs=1, patience="1s")
+    for one in machines:
+        pool.until("up", one.name)
+    here = next(one["name"] for one in pool.tutti.api.get("/v1/nodes")["nodes"] if one["name"][0] != "m")
+
+    def start(failure):
+        job = pool.tutti.submit(gang(HERE_AND_THERE.format(work=work, here=here, failure=failure)))
+        wait_until(lambda: states(pool.tutti, job) == ["running"] * 3, 30, what="all run")
+        return job
+
+    start.pool = pool
+    return start
+
+
+def test_a_machine_that_is_lost_for_good_ends_all_ranks(spread, work):
+    tutti, machines = spread.pool.tutti, spread.pool.machines
+    job = spread("failFast")
+    machines["m2"].link_down()
+    assert tutti.until_final(job)["state"] == "failed"
+    told = {one["node"]: one for one in ranks(tutti, job)}
+    lost = told.pop("m2")
+    assert (lost["state"], lost["message"]) == ("failed", "m2 was cut off for 1 s")
+    assert len(told) == 2
+    for other in told.values():
+        assert (other["state"], other["ending"]) == ("cancelled", "rank_failed")
+        assert other["message"] == f"ended because rank {lost['task']} on m2 failed"
+    assert f"job {job}.{lost['task']} failed (preempted): m2 was cut off for 1 s" in tutti("wait", job).err
+    ran = [line.split() for line in (work / "ran").read_text().splitlines()]
+    assert [node for node, pid in ran if processes.alive(int(pid))] == ["m2"]
+
+
+def test_a_rank_of_a_lost_machine_may_restart_on_another(spread, make_namespace_machine, work):
+    pool = spread.pool  # noqa: F811
+    job = spread("restartWorker(1)")
+    pool.add(make_namespace_machine("m3"), max_jobs=1)
+    pool.until("up", "m3")
+    pool.machines["m2"].kill()
+    wait_until(lambda: (work / "ran").read_text().count("\n") == 4, 30, what="it runs elsewhere")
+    (work / "go").touch()
+    assert pool.tutti.wait(job) == 0
+    tries = {one["node"]: one["attempt"] for one in ranks(pool.tutti, job) if one["group"] == "There"}
+    assert tries == {"m1": 1, "m3": 2}

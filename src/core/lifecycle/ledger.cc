@@ -208,10 +208,10 @@ void Ledger::on(const AttemptEnded& body, TimePoint at, Changes& changes) {
   row.outcome = body.outcome;
   changes.tasks.push_back(std::move(row));
   changes.jobs.insert(job.id);
-  if (gang && next == TaskState::kQueued) {
-    if (restarts_all(job, attempt, !moved)) job.restarting = true;
+  if (gang && next == TaskState::kQueued && restarts_all(job, attempt, !moved))
+    job.restarting = true;
+  if (gang && (next == TaskState::kQueued || next == TaskState::kFailed))
     former_places_[body.attempt.task] = std::move(attempt.allocation);
-  }
   if (gang) settle_gang(job, changes);
   relist(job);
   finish_if_done(job, at, changes);

@@ -181,7 +181,7 @@ class Ledger {
   std::vector<std::uint32_t> ready_ranks(const Job& job) const;
   // Gangs of which some ranks run and others wait: those come before whatever has not begun.
   const std::set<JobId>& regrowing() const { return regrowing_; }
-  // What a rank that waits to run again held when it last ran; null: it never did.
+  // What a rank that failed or waits to run again held when it last ran; null: it never did.
   const Allocation* former_place(TaskId rank) const;
   // The ranks that are to be stopped because of what became of another, and with which cause.
   std::vector<std::pair<AttemptId, Ending>> stops_due(const Job& job) const;

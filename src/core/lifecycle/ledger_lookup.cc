@@ -132,7 +132,8 @@ void Ledger::restore_job(const JobRow& row, const JobFacts& facts,
     } else if (task.state == TaskState::kQueued) {
       job.again.push_back(index);
     }
-    if (task.state == TaskState::kQueued && task.ended_at && !facts.ranks.empty())
+    const bool remembered = task.state == TaskState::kQueued || task.state == TaskState::kFailed;
+    if (remembered && task.ended_at && !facts.ranks.empty())
       former_places_[task.task] = {.node = task.node, .ports = task.ports};
   }
   std::sort(job.again.begin(), job.again.end(), std::greater<>());
