@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "control/snapshots.h"
+#include "exec/local/file_extents.h"
 
 namespace tutti {
 
@@ -35,6 +36,8 @@ class SnapshotFolder final : public Snapshots {
 
   // A manifest that was saved; kCorrupt when it is damaged.
   Result<SnapshotManifest> load(const std::string& digest) const;
+  // The parts of a content that are not holes.
+  Result<std::vector<FileExtent>> blob_extents(const std::string& sha256) const;
   // The size of a content.
   Result<std::int64_t> blob_size(const std::string& sha256) const;
   // Hands a content to `sink` in pieces and checks it meanwhile. If it is damaged, which is known

@@ -169,6 +169,11 @@ tutti_find_tools() {
   if [ -x /bin/bash ]; then tutti_tools=1; fi
   if [ -n "$tutti_setsid" ]; then tutti_tools="$tutti_tools 1"; else tutti_tools="$tutti_tools 0"; fi
   if command -v rsync; then tutti_tools="$tutti_tools 1"; else tutti_tools="$tutti_tools 0"; fi
+  # Whether files with holes can be unpacked as such.
+  case $(tar --version) in
+    *GNU* | bsdtar*) tutti_tools="$tutti_tools 1" ;;
+    *) tutti_tools="$tutti_tools 0" ;;
+  esac
 } </dev/null >/dev/null 2>&1
 
 tutti_hello() {

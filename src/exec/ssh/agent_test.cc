@@ -20,8 +20,8 @@ TEST_P(AgentTest, hello_makes_the_root_and_says_what_the_host_has) {
   Agent agent(GetParam().argv, environment());
   agent.call({"tutti_hello", "r1", "7"});
   std::istringstream words(agent.await("H "));
-  std::string h, version, uid, boot, bash, setsid, rsync, root;
-  words >> h >> version >> uid >> boot >> bash >> setsid >> rsync;
+  std::string h, version, uid, boot, bash, setsid, rsync, holes, root;
+  words >> h >> version >> uid >> boot >> bash >> setsid >> rsync >> holes;
   getline(words, root);
   EXPECT_EQ(version, "1");
   EXPECT_EQ(uid, std::to_string(getuid()));

@@ -143,6 +143,7 @@ TimePoint Host::tick(TimePoint now) {
 void Host::take(const AgentHello& hello) {
   root_ = hello.root;
   has_rsync_ = hello.has_rsync;
+  knows_holes_ = hello.knows_holes;
   node_.address = hello.address;
   node_.daemon_address = hello.client;
 }

@@ -130,6 +130,7 @@ class Host {
   bool up_ = false;                        // so it was reported
   std::string root_;                       // of the agent, absolute
   bool has_rsync_ = false;
+  bool knows_holes_ = false;
   std::set<std::string> staging_;       // digests that are on their way
   std::deque<std::string> staged_;      // digests that are there, the last one used first
   std::vector<std::string> forgotten_;  // attempts whose folders are to be removed

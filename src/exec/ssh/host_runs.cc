@@ -154,6 +154,7 @@ void Host::stage(const std::string& digest, JobId job) {
                     digest,
                     {staged_.begin(), staged_.end()},
                     place_.home,
+                    knows_holes_,
                     node_.id,
                     job},
                    [post = post_, digest](const Result<void>& made) {

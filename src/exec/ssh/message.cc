@@ -105,6 +105,7 @@ AgentHello read_hello(Words& words) {
   words.flag();
   words.flag();
   hello.has_rsync = words.flag();
+  hello.knows_holes = words.flag();
   hello.client = words.word();
   if (hello.client == "-") hello.client.clear();
   hello.address = words.word();

@@ -16,9 +16,10 @@ namespace tutti {
 struct AgentHello {
   std::string boot_id;
   bool has_rsync = false;
-  std::string client;   // who reached it, as an address; empty: not known
-  std::string address;  // at which it was reached; empty: not known
-  std::string root;     // absolute
+  bool knows_holes = false;  // its tar unpacks files with holes as such
+  std::string client;        // who reached it, as an address; empty: not known
+  std::string address;       // at which it was reached; empty: not known
+  std::string root;          // absolute
 };
 struct AgentEnd {
   int status = 0;  // as the shell's $?

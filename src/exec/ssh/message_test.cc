@@ -19,12 +19,13 @@ TEST(AgentLine, ends_are_read_with_their_flags) {
 
 TEST(AgentLine, a_root_may_have_blanks) {
   const auto message =
-      parse_agent_line("H 1 1000 boot-id 1 1 0 192.0.2.1 192.0.2.7 /home/a b/.cache/tutti/x");
+      parse_agent_line("H 1 1000 boot-id 1 1 0 1 192.0.2.1 192.0.2.7 /home/a b/.cache/tutti/x");
   ASSERT_TRUE(message);
   EXPECT_EQ(std::get<AgentHello>(*message).root, "/home/a b/.cache/tutti/x");
   EXPECT_EQ(std::get<AgentHello>(*message).client, "192.0.2.1");
   EXPECT_EQ(std::get<AgentHello>(*message).address, "192.0.2.7");
   EXPECT_FALSE(std::get<AgentHello>(*message).has_rsync);
+  EXPECT_TRUE(std::get<AgentHello>(*message).knows_holes);
 }
 
 TEST(AgentLine, a_host_that_cannot_be_used_says_why) {
@@ -48,9 +49,9 @@ TEST(AgentLine, anything_else_is_refused) {
                            "B 1.0.1",
                            "B 1.0.1 x",
                            "B 1.0.1 1 2",
-                           "H 2 0 b 1 1 1 - - /r",
-                           "H 1 0 b 1 1 1 - /r",
-                           "H 1 0 b 1 1 1 - - r",
+                           "H 2 0 b 1 1 1 0 - - /r",
+                           "H 1 0 b 1 1 1 0 - /r",
+                           "H 1 0 b 1 1 1 0 - - r",
                            "A 1.0.1 sleeping",
                            "Z 1",
                            "P 1 2 3",

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <ctime>
+#include <span>
+#include <vector>
 
 #include "base/unique_fd.h"
 
@@ -34,6 +36,14 @@ constexpr std::size_t kType = 156;
 constexpr Field kTarget{157, 100};
 constexpr Field kMagic{257, 8};
 constexpr std::string_view kGnuMagic{"ustar  \0", 8};
+// Of files with holes: which parts follow, four in the header and the rest in blocks of their own.
+constexpr std::size_t kParts = 386;
+constexpr std::size_t kPartsInHeader = 4;
+constexpr std::size_t kMoreParts = 482;
+constexpr Field kRealSize{483, 12};
+constexpr std::size_t kPartsInBlock = 21;
+constexpr std::size_t kMoreBlocks = 504;
+constexpr std::size_t kPartNumber = 12;
 // The name of the entries whose content is the name or the target of the entry that follows.
 constexpr std::string_view kLongName = "././@LongLink";
 
@@ -69,7 +79,21 @@ struct TarEntry {
   std::uint32_t mode = 0;
   std::int64_t size = 0;
   std::string_view target = {};
+  std::span<const FileExtent> parts = {};  // of a file with holes; `size` is theirs
+  std::int64_t real_size = 0;
 };
+
+// As many parts as the block has room for; returns the others.
+std::span<const FileExtent> put_parts(std::string& block, std::size_t at, std::size_t room,
+                                      std::span<const FileExtent> parts) {
+  const std::size_t count = std::min(room, parts.size());
+  for (const FileExtent& part : parts.first(count)) {
+    put_number(block, {at, kPartNumber}, static_cast<std::uint64_t>(part.at));
+    put_number(block, {at + kPartNumber, kPartNumber}, static_cast<std::uint64_t>(part.size));
+    at += 2 * kPartNumber;
+  }
+  return parts.subspan(count);
+}
 
 Error was_replaced() {
   return {ErrorCode::kUnavailable, "a file of the snapshot was replaced while it was read"};
@@ -130,8 +154,20 @@ class TarWriter {
     header[kType] = entry.type;
     put(header, kTarget, entry.target);
     put(header, kMagic, kGnuMagic);
+    std::span<const FileExtent> rest = entry.parts;
+    if (!rest.empty()) {
+      rest = put_parts(header, kParts, kPartsInHeader, rest);
+      header[kMoreParts] = rest.empty() ? 0 : 1;
+      put_number(header, kRealSize, static_cast<std::uint64_t>(entry.real_size));
+    }
     put_checksum(header);
     buffer_ += header;
+    while (!rest.empty()) {
+      std::string block(kBlock, '\0');
+      rest = put_parts(block, 0, kPartsInBlock, rest);
+      block[kMoreBlocks] = rest.empty() ? 0 : 1;
+      buffer_ += block;
+    }
     written_ = 0;
   }
   void append_long(char type, std::string_view text) {
@@ -170,36 +206,85 @@ class TarWriter {
   const std::time_t now_ = std::time(nullptr);
 };
 
-Result<void> add_file(TarWriter& tar, const SnapshotFolder& snapshots, const SnapshotEntry& entry,
-                      TransferMeter& meter) {
-  const Result<std::int64_t> size = snapshots.blob_size(entry.sha256);
-  if (!size) return size.error();
-  Result<void> added = tar.begin({'0', entry.path, entry.mode & 0777, *size});
-  if (!added) return added;
-  if (const UniqueFd known = snapshots.open_known(entry.sha256)) {
-    added = tar.add_whole(known.get(), *size, meter);
-    if (added) tar.pad();
-    return added;
+std::int64_t sum_of(std::span<const FileExtent> parts) {
+  std::int64_t sum = 0;
+  for (const FileExtent& part : parts) sum += part.size;
+  return sum;
+}
+
+// What of a piece that begins at `at` lies in the parts.
+Result<void> add_piece(TarWriter& tar, std::span<const FileExtent> parts, std::int64_t at,
+                       std::string_view piece) {
+  const std::int64_t end = at + static_cast<std::int64_t>(piece.size());
+  for (const FileExtent& part : parts) {
+    const std::int64_t first = std::max(part.at, at);
+    const std::int64_t last = std::min(part.at + part.size, end);
+    if (first >= last) continue;
+    const auto from = static_cast<std::size_t>(first - at);
+    Result<void> added = tar.add(piece.substr(from, static_cast<std::size_t>(last - first)));
+    if (!added) return added;
   }
-  // More than was announced does not fit. It is damage, of which read_blob tells in the end.
-  std::int64_t left = *size;
-  added = snapshots.read_blob(entry.sha256, [&](std::string_view bytes) {
-    const auto all = static_cast<std::int64_t>(bytes.size());
-    const auto fits = static_cast<std::size_t>(std::clamp(left, std::int64_t{0}, all));
-    left -= all;
-    meter.done += all;
-    return tar.add(bytes.substr(0, fits));
-  });
-  if (!added) return added;
-  if (left != 0) return was_replaced();
-  tar.pad();
   return {};
 }
 
-Result<void> add_entry(TarWriter& tar, const SnapshotFolder& snapshots, const SnapshotEntry& entry,
+Result<void> add_known(TarWriter& tar, int file, std::span<const FileExtent> parts,
                        TransferMeter& meter) {
+  for (const FileExtent& part : parts) {
+    if (::lseek(file, part.at, SEEK_SET) < 0) return was_replaced();
+    if (Result<void> added = tar.add_whole(file, part.size, meter); !added) return added;
+  }
+  return {};
+}
+
+// More than was announced does not fit. It is damage, of which read_blob tells in the end.
+Result<void> add_checked(TarWriter& tar, const SnapshotFolder& snapshots, const std::string& sha256,
+                         std::span<const FileExtent> parts, std::int64_t size,
+                         TransferMeter& meter) {
+  std::int64_t at = 0;
+  Result<void> added = snapshots.read_blob(sha256, [&](std::string_view bytes) {
+    const std::int64_t begin = at;
+    at += static_cast<std::int64_t>(bytes.size());
+    meter.done += static_cast<std::int64_t>(bytes.size());
+    return add_piece(tar, parts, begin, bytes);
+  });
+  if (added && at != size) return was_replaced();
+  return added;
+}
+
+Result<void> begin_file(TarWriter& tar, const SnapshotEntry& entry,
+                        const std::vector<FileExtent>& parts, std::int64_t size) {
+  const std::uint32_t mode = entry.mode & 0777;
+  const std::int64_t sent = sum_of(parts);
+  if (sent == size) return tar.begin({'0', entry.path, mode, size});
+  std::vector<FileExtent> told = parts;
+  // A part without content tells where a hole at the end ends.
+  if (told.empty() || told.back().at + told.back().size < size) told.push_back({size, 0});
+  return tar.begin({'S', entry.path, mode, sent, {}, told, size});
+}
+
+Result<void> add_file(TarWriter& tar, const SnapshotFolder& snapshots, const SnapshotEntry& entry,
+                      TransferMeter& meter, TarHoles holes) {
+  const Result<std::int64_t> size = snapshots.blob_size(entry.sha256);
+  if (!size) return size.error();
+  Result<std::vector<FileExtent>> parts = std::vector<FileExtent>{{0, *size}};
+  if (holes == TarHoles::kLeftOut) parts = snapshots.blob_extents(entry.sha256);
+  if (!parts) return parts.error();
+  Result<void> added = begin_file(tar, entry, *parts, *size);
+  if (!added) return added;
+  if (const UniqueFd known = snapshots.open_known(entry.sha256)) {
+    added = add_known(tar, known.get(), *parts, meter);
+    meter.done += *size - sum_of(*parts);
+  } else {
+    added = add_checked(tar, snapshots, entry.sha256, *parts, *size, meter);
+  }
+  if (added) tar.pad();
+  return added;
+}
+
+Result<void> add_entry(TarWriter& tar, const SnapshotFolder& snapshots, const SnapshotEntry& entry,
+                       TransferMeter& meter, TarHoles holes) {
   if (!entry.link_target.empty()) return tar.begin({'2', entry.path, 0777, 0, entry.link_target});
-  if (!entry.sha256.empty()) return add_file(tar, snapshots, entry, meter);
+  if (!entry.sha256.empty()) return add_file(tar, snapshots, entry, meter, holes);
   // Its owner can always fill and remove it.
   const std::string folder = entry.path + "/";
   return tar.begin({'5', folder, (entry.mode & 0777) | 0700, 0});
@@ -217,14 +302,15 @@ std::int64_t bytes_of(const SnapshotFolder& snapshots, const SnapshotManifest& e
 }
 
 Result<void> write_snapshot_tar(const SnapshotFolder& snapshots, const SnapshotManifest& entries,
-                                const std::string& end_mark, int fd, TransferMeter& meter) {
+                                const std::string& end_mark, int fd, TransferMeter& meter,
+                                TarHoles holes) {
   meter.total = bytes_of(snapshots, entries);
   TarWriter tar(fd);
   // Links last, so that nothing is ever written through one.
   for (const bool links : {false, true}) {
     for (const SnapshotEntry& entry : entries) {
       if (entry.link_target.empty() == links) continue;
-      if (Result<void> added = add_entry(tar, snapshots, entry, meter); !added) return added;
+      if (Result<void> added = add_entry(tar, snapshots, entry, meter, holes); !added) return added;
     }
   }
   if (Result<void> marked = tar.begin({'0', end_mark, 0600, 0}); !marked) return marked;

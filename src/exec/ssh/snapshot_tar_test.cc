@@ -38,9 +38,32 @@ class SnapshotTarTest : public testing::Test {
   std::string blob(const std::string& sha256) const {
     return folder_ + "/home/blobs/" + sha256.substr(0, 2) + "/" + sha256.substr(2);
   }
-  Result<void> write_tar(const SnapshotManifest& manifest) {
+  Result<void> write_tar(const SnapshotManifest& manifest, TarHoles holes = TarHoles::kAsZeros) {
     const UniqueFd tar(open((folder_ + "/tar").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600));
-    return write_snapshot_tar(*snapshots_, manifest, "end", tar.get(), meter_);
+    return write_snapshot_tar(*snapshots_, manifest, "end", tar.get(), meter_, holes);
+  }
+  // With words here and there and holes between them; `known` afterwards.
+  SnapshotEntry holed(const std::string& path, const std::vector<std::int64_t>& words,
+                      std::int64_t size) {
+    const std::string source = folder_ + "/" + path;
+    std::ofstream(source).close();
+    for (const std::int64_t at : words) std::fstream(source).seekp(at) << "word " << at;
+    fs::resize_file(source, static_cast<std::uintmax_t>(size));
+    struct stat st {};
+    EXPECT_EQ(stat(source.c_str(), &st), 0);
+    SeenFile seen;
+    seen.path = source;
+    seen.device = static_cast<std::int64_t>(st.st_dev);
+    seen.inode = static_cast<std::int64_t>(st.st_ino);
+    seen.as_found = true;
+    const Result<std::string> digest = snapshots_->keep_file(seen);
+    EXPECT_TRUE(digest);
+    return {path, 0644, digest ? *digest : "", ""};
+  }
+  std::int64_t blocks(const std::string& path) const {
+    struct stat st {};
+    EXPECT_EQ(stat((folder_ + "/" + path).c_str(), &st), 0) << path;
+    return st.st_blocks;
   }
   // With a program that hosts may have; false: it complained.
   bool unpack(const std::string& program, const std::string& to) {
@@ -110,6 +133,32 @@ TEST_F(SnapshotTarTest, everything_arrives_whatever_unpacks_it) {
     EXPECT_TRUE(fs::is_empty(folder_ + "/" + to + "/sub/empty file"));
     EXPECT_TRUE(fs::exists(folder_ + "/" + to + "/end"));
   }
+}
+
+TEST_F(SnapshotTarTest, holes_are_left_out_and_stay_holes) {
+  constexpr std::int64_t kMiB = 1 << 20;
+  std::vector<std::int64_t> many;
+  for (std::int64_t i = 1; i < 60; ++i) many.push_back(i * kMiB);
+  const SnapshotManifest manifest = {holed("both ends", {0, 20 * kMiB - 13}, 20 * kMiB),
+                                     holed("many", many, 61 * kMiB + 7),
+                                     holed("nothing", {}, 30 * kMiB + 1), file("after", "small")};
+  // First as what is known to be whole, then as what has to be checked.
+  for (const std::string to : {"known", "checked"}) {
+    ASSERT_TRUE(write_tar(manifest, TarHoles::kLeftOut));
+    EXPECT_LT(fs::file_size(folder_ + "/tar"), 20 * kMiB);
+    ASSERT_TRUE(unpack("tar", to)) << content("said");
+    for (const SnapshotEntry& entry : manifest) {
+      EXPECT_EQ(sha256_hex(content(to + "/" + entry.path)), entry.sha256) << entry.path;
+      fs::last_write_time(blob(entry.sha256), fs::file_time_type::clock::now());
+      EXPECT_FALSE(snapshots_->open_known(entry.sha256));
+    }
+    EXPECT_LT(blocks(to + "/both ends") * 512, kMiB);
+    EXPECT_LT(blocks(to + "/nothing") * 512, kMiB);
+  }
+  EXPECT_EQ(meter_.done, 2 * meter_.total);
+  ASSERT_TRUE(write_tar(manifest));
+  ASSERT_TRUE(unpack("busybox tar", "zeros")) << content("said");
+  EXPECT_EQ(sha256_hex(content("zeros/both ends")), manifest[0].sha256);
 }
 
 TEST_F(SnapshotTarTest, the_meter_tells_the_bytes_of_files) {

@@ -332,7 +332,8 @@ Result<void> Transfers::send_files(const Staging& staging, const SnapshotManifes
       "; exit 1; }; mv -T " + fresh + " " + final + " 2>/dev/null || { [ -d " + final +
       " ] && rm -rf " + fresh + "; } || mv " + fresh + " " + final;
   const auto write = [&](int, int to) {
-    return write_snapshot_tar(SnapshotFolder(staging.home), entries, mark, to, meter);
+    return write_snapshot_tar(SnapshotFolder(staging.home), entries, mark, to, meter,
+                              staging.knows_holes ? TarHoles::kLeftOut : TarHoles::kAsZeros);
   };
   return pipeline({}, write, staging.command.session(take));
 }
@@ -354,7 +355,7 @@ Result<void> Transfers::collect_stream(const Collection& collection, const std::
 
 // Goes on where an earlier try was cut off.
 Result<void> Transfers::collect_rest(const Collection& collection, const std::string& partial) {
-  Words argv = {"rsync", "-as", "--partial", "--relative", "-e", collection.command.for_rsync()};
+  Words argv = {"rsync", "-asS", "--partial", "--relative", "-e", collection.command.for_rsync()};
   for (const std::string& path : collection.paths)
     argv.push_back(collection.command.host() + ":" + collection.work + "/./" + path);
   argv.push_back(partial + "/");

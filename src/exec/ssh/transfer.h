@@ -25,6 +25,7 @@ struct Staging {
   std::string digest;              // of the snapshot
   std::vector<std::string> there;  // digests of others that the host probably has
   std::string home;                // of the daemon, here
+  bool knows_holes = false;        // whether the host's tar does
   NodeId node;
   JobId job;  // that wants it first
 };
