@@ -178,6 +178,50 @@ TEST_F(GangTest, the_rank_that_ends_the_others_is_named_and_no_other_that_failed
   EXPECT_EQ((*tasks)[2].outcome.message, "ended because rank 3 on a failed");
 }
 
+// Ranks with a GPU each, of which one uses more than it asks for.
+std::vector<WorkerGroup> greedy(std::int64_t uses_mib, FailureRule failure = {}) {
+  WorkerGroup one = workers(1, gpus(1, 0, 10240), failure);
+  SimCommand uses{.runs = seconds(5)};
+  uses.gpu_uses = MiB(uses_mib);
+  one.command = {.argv = uses.argv(), .shell = {}, .script = {}};
+  return {workers(2, gpus(1, 0, 10240)), one};
+}
+
+TEST_F(GangTest, after_too_little_device_memory_all_ranks_run_again_with_more) {
+  world.add_node(with_gpus(node("a", 4), 4));
+  const JobId job = submit(gang(greedy(20000)));
+  ASSERT_TRUE(world.run_until_idle(seconds(1000)));
+  EXPECT_EQ(world.state_of(job), TaskState::kSucceeded);
+  const auto tasks = world.store().load_tasks(job);
+  ASSERT_TRUE(tasks.has_value());
+  EXPECT_EQ((*tasks)[2].oom_retries, 1u);
+  EXPECT_EQ((*tasks)[2].retries_used, 0u);
+  for (const TaskRow& one : *tasks) EXPECT_EQ(one.attempts, 2u);
+}
+
+TEST_F(GangTest, a_rank_that_restarts_alone_gets_more_device_memory_alone) {
+  world.add_node(with_gpus(node("a", 4), 4));
+  const JobId job = submit(gang(greedy(15000, {Rule::kRestart, 1})));
+  ASSERT_TRUE(world.run_until_idle(seconds(1000)));
+  EXPECT_EQ(world.state_of(job), TaskState::kSucceeded);
+  const auto tasks = world.store().load_tasks(job);
+  ASSERT_TRUE(tasks.has_value());
+  EXPECT_EQ((*tasks)[0].attempts, 1u);
+  EXPECT_EQ((*tasks)[2].attempts, 2u);
+  EXPECT_EQ((*tasks)[2].oom_retries, 1u);
+}
+
+TEST_F(GangTest, a_gang_that_no_device_is_large_enough_for_fails) {
+  world.add_node(with_gpus(node("a", 4), 4));
+  const JobId job = submit(gang(greedy(50000)));
+  ASSERT_TRUE(world.run_until_idle(seconds(1000)));
+  EXPECT_EQ(world.state_of(job), TaskState::kFailed);
+  const auto tasks = world.store().load_tasks(job);
+  ASSERT_TRUE(tasks.has_value());
+  EXPECT_EQ((*tasks)[2].outcome.ending, Ending::kDeviceOutOfMemory);
+  EXPECT_LE((*tasks)[2].attempts, 4u);
+}
+
 TEST_F(GangTest, with_retries_all_ranks_run_again) {
   world.add_node(node("a", 4));
   WorkerGroup bad = workers(1, cpus(1));

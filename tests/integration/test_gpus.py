@@ -172,6 +172,24 @@ def test_out_of_memory_is_its_own_ending_and_is_retried_with_more(gpus):
     assert refused.code == 1 and "profile forget hopeless" in refused.err, refused
 
 
+def test_a_gang_of_which_one_rank_runs_out_of_memory_runs_again_with_more(gpus):
+    (gpus.work / "gang.yaml").write_text("""\
+command: |
+  test $TUTTI_RANK = 0 || test $TUTTI_GPU_MEMORY_MIB -ge 15000 && exit 0
+  echo 'torch.cuda.OutOfMemoryError: CUDA out of memory.' >&2
+  exit 1
+kind: greedy gang
+workers: 2
+cpus: 0.1
+gpus: 1
+gpu_mem: 10G
+""")
+    job = gpus.submit("gang.yaml")
+    assert gpus.wait(job) == 0
+    tasks = gpus.api.get(f"/v1/jobs/{job}/tasks")["tasks"]
+    assert [(one["attempt"], one["oom_retries"]) for one in tasks] == [(2, 0), (2, 1)]
+
+
 def test_who_takes_more_than_granted_is_stopped_when_neighbours_would_suffer(gpus):
     quiet = gpus.submit("--gpu-mem", "50G", "-g", "A100:1", "--kind", "quiet", "--",
                         *work("--start-mem", "1G", "--mem", "50G", "--grow-after", 4, "--seconds",

@@ -69,7 +69,7 @@ void Ledger::on(const RetryRequested& body, TimePoint /*at*/, Changes& changes) 
   job.exit_status = 0;
   if (!ranks_of(job).empty()) {
     restart_gang(job, changes);
-    for (TaskSlot& slot : job.slots) slot.retries_used = 0;
+    for (TaskSlot& slot : job.slots) slot.retries_used = slot.oom_retries = 0;
   }
   const auto requeue = [&](std::uint32_t index) {
     touch(job, index);
@@ -187,8 +187,9 @@ void Ledger::on(const AttemptEnded& body, TimePoint at, Changes& changes) {
   TimePoint not_before;
   if (body.outcome.ending == Ending::kRecalled) --slot.attempts;
   if (next == TaskState::kQueued) {
-    if (!gang && deserves_more_memory(job, slot, attempt, body.outcome)) {
-      ++slot.oom_retries;
+    if (!(gang && moved) && deserves_more_memory(job, slot, attempt, body.outcome)) {
+      // Ranks that run out of memory together are tried again together.
+      if (!job.restarting) ++slot.oom_retries;
       queue_again(job, index);
     } else if (!moved) {
       ++slot.retries_used;
@@ -528,9 +529,10 @@ void Ledger::learn_devices(const Job& job, const ActiveAttempt& attempt, const O
 // Without others on it the same could.
 bool Ledger::deserves_more_memory(const Job& job, const TaskSlot& slot,
                                   const ActiveAttempt& attempt, const Outcome& outcome) const {
-  if (outcome.ending != Ending::kDeviceOutOfMemory || slot.oom_retries >= kMostOomRetries ||
-      job.lease || attempt.allocation.devices.empty())
+  if (outcome.ending != Ending::kDeviceOutOfMemory || job.lease ||
+      attempt.allocation.devices.empty())
     return false;
+  if (!job.restarting && oom_retries_of(job, slot) >= kMostOomRetries) return false;
   if (was_robbed(attempt)) return true;
   const DeviceGrant& grant = attempt.allocation.devices.front();
   const std::vector<Request> variants = variants_of(request_of(job, attempt.id.task.index));

@@ -86,6 +86,19 @@ Demand demand_of(const Request& request, const Profile* profile,
   return demand;
 }
 
+Request with_floor(const Request& request, const Profile& profile,
+                   std::span<const DeviceType> types) {
+  Request raised = request;
+  DeviceRequest& wanted = raised.devices;
+  const MiB floor = measured_of(&profile, wanted).floor;
+  if (wanted.count == 0 || floor <= wanted.memory) return raised;
+  // Who has devices alone, because nothing is said of memory, still does.
+  if (wanted.whole()) wanted.sharing = Sharing::kNever;
+  const MiB largest = largest_device(wanted, types);
+  wanted.memory = std::max(wanted.memory, largest.value > 0 ? std::min(floor, largest) : floor);
+  return raised;
+}
+
 MiB unmet_need(const Request& request, const Profile* profile, std::span<const DeviceType> types) {
   if (request.devices.count == 0) return {};
   const MiB largest = largest_device(request.devices, types);

@@ -29,6 +29,9 @@ struct Demand {
 // measured, on the wanted type of device where it ran there. Nobody is made to wait for more memory
 // than the largest device has: it gets that one alone.
 Demand demand_of(const Request& request, const Profile* profile, std::span<const DeviceType> types);
+// The request of a rank whose kind has run out of memory: no less than what was too little.
+Request with_floor(const Request& request, const Profile& profile,
+                   std::span<const DeviceType> types);
 
 // What the kind needs of a device although no device has it; zero: some device suffices.
 MiB unmet_need(const Request& request, const Profile* profile, std::span<const DeviceType> types);

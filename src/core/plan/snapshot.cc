@@ -30,13 +30,33 @@ Expected expected_of(const Ledger& ledger, const std::string& kind) {
   return {profile->recent_mean(), profile->quantile(0.5), profile->quantile(0.9)};
 }
 
+// What each group of ranks asks for once its kind has run out of device memory; null: it has not.
+std::shared_ptr<const std::vector<Request>> raised_ranks(const Ledger& ledger, const Job& job) {
+  const GroupKey& key = ledger.group(job.group).key;
+  const Profile* profile = wants_devices(key) ? ledger.profile(key.kind) : nullptr;
+  if (profile == nullptr) return nullptr;
+  const auto devices = profile->devices();
+  if (std::none_of(devices.begin(), devices.end(),
+                   [](const DeviceProfile& device) { return device.floor.value > 0; }))
+    return nullptr;
+  const std::vector<DeviceType> types = device_types(ledger.nodes());
+  auto raised = std::make_shared<std::vector<Request>>();
+  for (const RankGroup& group : key.ranks)
+    raised->push_back(with_floor(group.request, *profile, types));
+  return raised;
+}
+
 ReadyJob head_of(const Ledger& ledger, const Job& job) {
-  ReadyJob head{job.id, job.submitted_at, job.listed, {}, {}, 0, job.served};
+  ReadyJob head{
+      .job = job.id, .submitted_at = job.submitted_at, .tasks = job.listed, .served = job.served};
   if (ledger.ranks_of(job).empty()) return head;
   // Those that run know the others by their places.
   const bool begun = job.counts.active() > 0;
+  head.raised = raised_ranks(ledger, job);
   for (const std::uint32_t rank : ledger.ready_ranks(job)) {
-    head.ranks.push_back(&ledger.request_of(job, rank));
+    head.ranks.push_back(head.raised
+                             ? &(*head.raised)[position_of_rank(ledger.ranks_of(job), rank).group]
+                             : &ledger.request_of(job, rank));
     if (begun) head.former.push_back(ledger.former_place({job.id, rank}));
     head.tries = std::max(head.tries, ledger.attempts_of({job.id, rank}));
   }

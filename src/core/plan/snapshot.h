@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
@@ -21,6 +22,8 @@ struct ReadyJob {
   std::uint32_t tasks = 0;
   // Of a gang: what each of its ready ranks wants; they start together or not at all.
   std::vector<const Request*> ranks;
+  // Those of them that are not as the job says, because its kind has run out of device memory.
+  std::shared_ptr<const std::vector<Request>> raised;
   // Of a gang of which others run: what each of these held before; null: nothing.
   std::vector<const Allocation*> former;
   std::uint32_t tries = 0;  // the number of its newest attempt
