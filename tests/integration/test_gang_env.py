@@ -71,9 +71,10 @@ sys.exit(int((sys.argv + ["0"])[1]))
 """
 
 
-def needs(module):
+def needs(module, package=None):
     return pytest.mark.skipif(importlib.util.find_spec(module) is None,
-                              reason=f"{module} cannot be imported by {sys.executable}")
+                              reason=f"{module} cannot be imported: "
+                                     f"{sys.executable} -m pip install {package or module}")
 
 
 @pytest.fixture
@@ -107,7 +108,7 @@ def test_jax_initialises_without_arguments(gang, framework):
     assert done.out.count("processes 2 devices 2 sum 1") == 2
 
 
-@needs("tensorflow")
+@needs("tensorflow", "tensorflow-cpu")
 def test_tensorflow_resolves_the_cluster(gang):
     done = gang(TENSORFLOW, {"framework": "tf", "workers": {"PS": 1, "Worker": 2}})
     for words in ("ps 0 2 1", "worker 0 2 1", "worker 1 2 1"):
