@@ -142,6 +142,15 @@ tutti_remove() {
   rm -rf "$@" || { chmod -R u+rwx "$@" && rm -rf "$@"; }
 }
 
+# On NFS a file that is removed while it is open stays under another name until it is closed, and so does
+# its folder. Whoever has it open ends soon.
+tutti_remove_all() {
+  for tutti_rest in 0.1 0.5 2 10 60; do
+    if tutti_remove "$@"; then return; fi
+    tutti_nap $tutti_rest
+  done
+}
+
 # Makes the root, and ends the shell of an earlier connection that does not know yet that it is lost:
 # orders that it still had to read must not be carried out any more.
 tutti_take_root() {
@@ -520,7 +529,7 @@ tutti_forget() {
     # Last what tells how it ended: the removal may be cut off.
     set -- "$@" "$tutti_d/work" "$tutti_d"
   done
-  if [ $# -gt 0 ]; then tutti_remove "$@" </dev/null >/dev/null 8>&- & fi
+  if [ $# -gt 0 ]; then tutti_remove_all "$@" </dev/null >/dev/null 8>&- & fi
 } 2>/dev/null
 
 # Ticks that all cores spent and those that they worked, and how many cores there are.

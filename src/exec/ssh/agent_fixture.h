@@ -245,8 +245,10 @@ class AgentFixture : public testing::TestWithParam<Shell> {
   std::string err_of(const std::string& id) const { return text_of(root_ + "/a/" + id + "/err"); }
 
   void write_program(const std::string& name, const std::string& text) {
-    std::ofstream(folder_ + "/bin/" + name) << "#!/bin/sh\n" << text;
-    std::filesystem::permissions(folder_ + "/bin/" + name, std::filesystem::perms::owner_all);
+    const std::string path = folder_ + "/bin/" + name;
+    std::filesystem::remove(path);  // it may be a link to the machine's own
+    std::ofstream(path) << "#!/bin/sh\n" << text;
+    std::filesystem::permissions(path, std::filesystem::perms::owner_all);
   }
 
   std::string folder_;

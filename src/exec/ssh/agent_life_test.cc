@@ -155,6 +155,21 @@ TEST_P(AgentLifeTest, forget_removes_attempts_that_ended_and_no_others) {
   agent->end_of("1.1.1");
 }
 
+// As on NFS, where an open file keeps its folder from being removed.
+TEST_P(AgentLifeTest, a_folder_that_cannot_be_removed_at_first_is_removed_later) {
+  if (GetParam().tools == Shell::Tools::kBusybox) GTEST_SKIP() << "its rm is a part of the shell";
+  write_program("rm", "[ -e '" + folder_ + "/closed' ] && exec /bin/rm \"$@\"; : >'" + folder_ +
+                          "/tried'; exit 1\n");
+  const auto agent = connect_and_list();
+  agent->start({.id = "1.0.1", .argv = sh("true"), .work_dir = ""});
+  agent->end_of("1.0.1");
+  agent->call({"tutti_forget", "1.0.1"});
+  EXPECT_TRUE(eventually([&] { return std::filesystem::exists(folder_ + "/tried"); }));
+  EXPECT_TRUE(std::filesystem::exists(root_ + "/a/1.0.1"));
+  std::ofstream(folder_ + "/closed").close();
+  EXPECT_TRUE(eventually([&] { return !std::filesystem::exists(root_ + "/a/1.0.1"); }));
+}
+
 TEST_P(AgentLifeTest, hello_removes_what_is_old_and_ended_or_unused) {
   { const auto agent = connect_and_list(); }
   for (const char* path : {"/a/1.0.1", "/a/1.1.1", "/files/old", "/files/young", "/files/new"})
