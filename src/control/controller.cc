@@ -112,7 +112,6 @@ void Controller::stop() {
 
 void Controller::run() {
   std::unique_lock lock(mutex_);
-  running_ = true;
   take_turn(lock);
   while (true) {
     sleep(lock);
@@ -160,7 +159,7 @@ bool Controller::only_leases_end(const std::vector<Report>& reports) const {
 
 // With an empty queue nothing else can start in that round, so that it needs no disk.
 bool Controller::may_serve_at_once() const {
-  return running_ && !in_turn_ && inbox_.empty() && !hasty_ && !is_due() && trouble_.empty() &&
+  return !in_turn_ && inbox_.empty() && !hasty_ && !is_due() && trouble_.empty() &&
          ledger_.totals()[TaskState::kQueued] == 0;
 }
 

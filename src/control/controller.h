@@ -155,10 +155,9 @@ class Controller : public Front, public ReportSink {
   std::vector<Work> inbox_;      // guarded by mutex_
   std::vector<Report> reports_;  // guarded by mutex_
   bool stopping_ = false;        // guarded by mutex_
-  bool running_ = false;         // guarded by mutex_; whether run() was called
-  // Guarded by mutex_: whether a round is under way. What is below belongs to whoever runs it, and
-  // while none is, to whoever holds the mutex.
-  bool in_turn_ = false;
+  // Guarded by mutex_: whether a round is under way, as it is taken to be until run() is called.
+  // What is below belongs to whoever runs it, and while none is, to whoever holds the mutex.
+  bool in_turn_ = true;
   bool hasty_ = false;       // guarded by mutex_; whether somebody waits for what was reported
   bool in_company_ = false;  // guarded by mutex_; whether run() sleeps though something is queued
   TimePoint due_;  // guarded by mutex_; when the next round is to be run anyway; zero: never
