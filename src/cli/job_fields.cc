@@ -22,15 +22,25 @@ struct TextField {
   std::string_view field;
 };
 constexpr TextField kTextFields[] = {
-    {"name", "name"},       {"project", "project"},
-    {"kind", "kind"},       {"cpus", "cpus"},
-    {"mem", "mem"},         {"gpus", "gpus"},
-    {"gpu-mem", "gpu_mem"}, {"time", "time"},
-    {"grace", "grace"},     {"backoff", "backoff"},
-    {"array", "array"},     {"output", "output"},
-    {"error", "error"},     {"gpu-util", "gpu_util"},
-    {"share", "share"},     {"gpu-policy", "gpu_policy"},
-    {"model", "model"},     {"configurations", "configurations"},
+    {"name", "name"},
+    {"project", "project"},
+    {"kind", "kind"},
+    {"cpus", "cpus"},
+    {"mem", "mem"},
+    {"gpus", "gpus"},
+    {"gpu-mem", "gpu_mem"},
+    {"time", "time"},
+    {"grace", "grace"},
+    {"backoff", "backoff"},
+    {"array", "array"},
+    {"output", "output"},
+    {"error", "error"},
+    {"gpu-util", "gpu_util"},
+    {"share", "share"},
+    {"gpu-policy", "gpu_policy"},
+    {"model", "model"},
+    {"configurations", "configurations"},
+    {"framework", "framework"},
 };
 
 Result<void> apply_numbers(const Arguments& arguments, json::object& job) {

@@ -112,7 +112,7 @@ inline constexpr Option kJobOptions[] = {
      {}},
 };
 
-inline constexpr Option kArrayOption[] = {
+inline constexpr Option kManyTasksOptions[] = {
     {"array",
      0,
      Kind::kValue,
@@ -125,6 +125,12 @@ inline constexpr Option kArrayOption[] = {
      "N",
      "N tasks that start together and are told of each other ($TUTTI_RANK); --cpus and others are "
      "for each",
+     {}},
+    {"framework",
+     0,
+     Kind::kValue,
+     "NAME",
+     "with workers: how they are told also, such as pytorch, tf, jax, ray or mpi",
      {}},
 };
 

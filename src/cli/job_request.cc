@@ -37,7 +37,7 @@ constexpr std::size_t kLargestScript = std::size_t{4} << 20;
 constexpr std::size_t kLargestJobFile = std::size_t{16} << 20;
 
 constexpr OptionGroup kDirectiveGroups[] = {
-    {"", kResourceOptions}, {"", kJobOptions}, {"", kArrayOption}};
+    {"", kResourceOptions}, {"", kJobOptions}, {"", kManyTasksOptions}};
 // The table against which the #TUTTI lines of a script are read.
 constexpr Verb kDirectives{.name = "submit",
                            .aliases = kNoAliases,

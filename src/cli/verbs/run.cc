@@ -32,7 +32,7 @@ constexpr Option kOwnOptions[] = {
 };
 constexpr OptionGroup kGroups[] = {{"Options", kOwnOptions},
                                    {"Job", kJobOptions},
-                                   {"Many tasks", kArrayOption},
+                                   {"Many tasks", kManyTasksOptions},
                                    {"Resources", kResourceOptions}};
 constexpr Example kExamples[] = {
     {"tutti run -- make -j4", "wait for a free slot, then run as if called here"},

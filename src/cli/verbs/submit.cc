@@ -39,7 +39,7 @@ constexpr Option kOwnOptions[] = {
 };
 constexpr OptionGroup kGroups[] = {{"Options", kOwnOptions},
                                    {"Job", kJobOptions},
-                                   {"Many tasks", kArrayOption},
+                                   {"Many tasks", kManyTasksOptions},
                                    {"Resources", kResourceOptions}};
 constexpr Example kExamples[] = {
     {"tutti submit -n train --cpus 4 --time 2h -- python train.py", "queue a command"},

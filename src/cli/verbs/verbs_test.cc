@@ -339,8 +339,10 @@ TEST_F(VerbTest, quiet_answers_are_one_word) {
 
 TEST_F(VerbTest, workers_are_a_gang_of_the_command) {
   daemon->answers["POST /v1/jobs"] = R"({"id":1,"ids":[1]})";
-  EXPECT_EQ(call({"submit", "--workers", "4", "--cpus", "2", "--", "train"}), 0);
+  const Words command = {"submit", "--workers", "4", "--cpus", "2", "--framework", "jax", "train"};
+  EXPECT_EQ(call(command), 0);
   EXPECT_EQ(body().at("workers"), json::parse(R"([{"count":4}])"));
+  EXPECT_EQ(body().at("framework"), "jax");
   EXPECT_EQ(body().at("cpus"), "2");
   const std::string plain = file("plain.yaml", "command: train\ncpus: 2\n");
   EXPECT_EQ(call({"submit", "--workers", "3", plain}), 0);
