@@ -3,9 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
-#include <future>
-#include <thread>
+#include <memory>
 
 #include "sim/simulation.h"
 #include "sim/timeline.h"
@@ -114,28 +112,25 @@ TEST_F(ControllerTest, the_status_tells_of_trouble_until_a_round_is_written) {
 // ---- threads
 // ---------------------------------------------------------------------------------------
 
-TEST_F(ControllerTest, a_lease_is_given_by_the_thread_that_asks_while_the_controller_sleeps) {
-  JobSpec lease = spec({});
-  lease.lease = true;
-  std::thread controller([&] { world.controller().run(); });
-  const auto last = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-  bool by_us = false;
-  while (!by_us && std::chrono::steady_clock::now() < last) {
-    std::promise<std::thread::id> answered;
-    world.controller().submit({lease}, false, [&](const Result<Submitted>& submitted) {
+TEST_F(ControllerTest, a_lease_is_given_by_the_thread_that_asks_while_no_round_is_under_way) {
+  Controller& controller = world.controller();
+  const auto answered_at_once = [&](JobSpec one, bool lease) {
+    one.lease = lease;
+    const auto answered = std::make_shared<bool>(false);
+    controller.submit({one}, false, [answered](const Result<Submitted>& submitted) {
       EXPECT_TRUE(submitted) << submitted.error().message;
-      answered.set_value(std::this_thread::get_id());
+      *answered = true;
     });
-    by_us = answered.get_future().get() == std::this_thread::get_id();
-  }
-  EXPECT_TRUE(by_us);
-  // Everything else is the controller's own, also what it must be woken for.
-  std::promise<std::thread::id> answered;
-  world.controller().status(
-      [&](const Result<Status>&) { answered.set_value(std::this_thread::get_id()); });
-  EXPECT_NE(answered.get_future().get(), std::this_thread::get_id());
-  world.controller().stop();
-  controller.join();
+    return *answered;
+  };
+  EXPECT_FALSE(answered_at_once(spec({}), true)) << "nobody has called run() yet";
+  controller.stop();
+  controller.run();
+  EXPECT_TRUE(answered_at_once(spec({}), true));
+  EXPECT_FALSE(answered_at_once(spec({}), false)) << "a job has to be on disk";
+  EXPECT_FALSE(answered_at_once(spec({}), true)) << "the job comes first";
+  controller.step();
+  EXPECT_TRUE(answered_at_once(spec({}), true));
 }
 
 // ---- replies
