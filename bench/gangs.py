@@ -29,6 +29,18 @@ for step in range(60):
 dist.destroy_process_group()
 """
 
+CLUSTERS = 8
+# Ends when the commands of all clusters run.
+RAY = f"""\
+import os, pathlib, ray, time
+ray.init(logging_level="ERROR")
+there = pathlib.Path("there")
+(there / os.environ["TUTTI_JOB_ID"]).touch()
+while len(list(there.iterdir())) < {CLUSTERS}:
+    time.sleep(0.1)
+print(len(ray.nodes()))
+"""
+
 
 def by_hand(folder, port):
     """Seconds that four ranks take that a script starts."""
@@ -86,4 +98,28 @@ def stages(home_class, row):
         row("4 ranks of PyTorch DDP, 60 steps, start to end",
             f"{ratio:.2f} × the same started by hand", "≤ 1.05 ×", ratio <= 1.05)
 
-    return {"gang": gang, "ddp": ddp}
+    def ray_clusters(quick):
+        """Gangs: Ray clusters of two nodes, all on this machine at once."""
+        del quick
+        python = subprocess.run([str(ROOT / "tools/python-env")], check=True, capture_output=True,
+                                text=True).stdout.strip()
+        if subprocess.run([python, "-c", "import ray"], capture_output=True).returncode != 0:
+            print("  left out: ray is not installed", file=sys.stderr)
+            return
+        with home_class(slots=2 * CLUSTERS) as home:
+            home.env["PATH"] = f"{os.path.dirname(python)}:{home.env['PATH']}"
+            home.write("squares.py", RAY)
+            home.write("ray.yaml",
+                       f"command: [{python}, squares.py]\nframework: ray\nworkers: {{Head: 1, Workers: 1}}\n")
+            os.mkdir(os.path.join(home.path, "there"))
+            began = time.monotonic()
+            jobs = [home.run("submit", "-q", "ray.yaml", cwd=home.path).stdout.strip()
+                    for _ in range(CLUSTERS)]
+            codes = [home.run("wait", job, check=False).returncode for job in jobs]
+            took = time.monotonic() - began
+            nodes = [home.run("logs", "--rank", "0", job).stdout.split()[-1:] for job in jobs]
+        well = codes.count(0) if nodes == [["2"]] * CLUSTERS else 0
+        row(f"{CLUSTERS} Ray clusters of two nodes at once, submit to last exit",
+            f"{well} of {CLUSTERS} ran together, {took:.0f} s", f"all {CLUSTERS}", well == CLUSTERS)
+
+    return {"gang": gang, "ddp": ddp, "ray-clusters": ray_clusters}
