@@ -133,10 +133,15 @@ class GpuWatcherTest : public testing::Test {
     if (memory.value > 0) world.gpus[0].processes.push_back({pid, memory, MilliGpu(300)});
   }
   void end() { executor.say(AttemptEnded{kAttempt, clock.now(), clock.now(), {}, true}); }
+  // Waits for it: the watcher's thread may just be about to tell what it has read before.
   bool seen(MiB memory) {
-    const GpuReport report = watcher->read_now();
-    const auto& used = report.devices.at(0).used_by;
-    return used.contains(kAttempt) && used.at(kAttempt) == memory;
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (std::chrono::steady_clock::now() < deadline) {
+      const GpuReport report = watcher->read_now();
+      const auto& used = report.devices.at(0).used_by;
+      if (used.contains(kAttempt) && used.at(kAttempt) == memory) return true;
+    }
+    return false;
   }
   static bool any_end(const AttemptEnded& /*ended*/) { return true; }
 
@@ -175,7 +180,7 @@ TEST_F(GpuWatcherTest, who_uses_more_than_granted_is_reported_once_for_each_step
   start(MiB(10000));
   use(MiB(12000));
   ASSERT_TRUE(seen(MiB(12000)));
-  ASSERT_TRUE(reports.find<AttemptMeasured>(
+  ASSERT_TRUE(reports.wait_for<AttemptMeasured>(
       [](const AttemptMeasured& one) { return one.memory == MiB(12000); }));
   use(MiB(12050));
   ASSERT_TRUE(seen(MiB(12050)));
