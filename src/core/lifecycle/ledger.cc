@@ -155,7 +155,7 @@ TaskState Ledger::state_after(const Job& job, const TaskSlot& slot, const Active
     return TaskState::kCancelled;
   if (outcome.ending == Ending::kRecalled || outcome.ending == Ending::kPreempted)
     return TaskState::kQueued;
-  if (deserves_more_memory(job, slot, attempt, outcome)) return TaskState::kQueued;
+  if (deserves_more_memory(job, attempt, outcome)) return TaskState::kQueued;
   return slot.retries_used < job.max_retries ? TaskState::kQueued : TaskState::kFailed;
 }
 
@@ -187,7 +187,7 @@ void Ledger::on(const AttemptEnded& body, TimePoint at, Changes& changes) {
   TimePoint not_before;
   if (body.outcome.ending == Ending::kRecalled) --slot.attempts;
   if (next == TaskState::kQueued) {
-    if (!(gang && moved) && deserves_more_memory(job, slot, attempt, body.outcome)) {
+    if (!(gang && moved) && deserves_more_memory(job, attempt, body.outcome)) {
       // Ranks that run out of memory together are tried again together.
       if (!job.restarting) ++slot.oom_retries;
       queue_again(job, index);
@@ -527,12 +527,13 @@ void Ledger::learn_devices(const Job& job, const ActiveAttempt& attempt, const O
 
 // Whether it ran out of device memory, and another device or more of this one could be enough.
 // Without others on it the same could.
-bool Ledger::deserves_more_memory(const Job& job, const TaskSlot& slot,
-                                  const ActiveAttempt& attempt, const Outcome& outcome) const {
+bool Ledger::deserves_more_memory(const Job& job, const ActiveAttempt& attempt,
+                                  const Outcome& outcome) const {
   if (outcome.ending != Ending::kDeviceOutOfMemory || job.lease ||
       attempt.allocation.devices.empty())
     return false;
-  if (!job.restarting && oom_retries_of(job, slot) >= kMostOomRetries) return false;
+  if (!job.restarting && oom_retries_of(job, attempt.id.task.index) >= kMostOomRetries)
+    return false;
   if (was_robbed(attempt)) return true;
   const DeviceGrant& grant = attempt.allocation.devices.front();
   const std::vector<Request> variants = variants_of(request_of(job, attempt.id.task.index));

@@ -235,8 +235,8 @@ class Ledger {
   void learn_devices(const Job& job, const ActiveAttempt& attempt, const Outcome& outcome,
                      Duration ran);
   bool was_robbed(const ActiveAttempt& attempt) const;
-  std::uint32_t oom_retries_of(const Job& job, const TaskSlot& slot) const;
-  bool deserves_more_memory(const Job& job, const TaskSlot& slot, const ActiveAttempt& attempt,
+  std::uint32_t oom_retries_of(const Job& job, std::uint32_t index) const;
+  bool deserves_more_memory(const Job& job, const ActiveAttempt& attempt,
                             const Outcome& outcome) const;
   void set_state(Job& job, std::uint32_t index, TaskState state);
   void touch(Job& job, std::uint32_t index);

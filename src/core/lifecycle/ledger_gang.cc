@@ -98,7 +98,7 @@ TaskState Ledger::rank_state_after(const Job& job, std::uint32_t index,
   if (!fails_gang(attempt, outcome)) return TaskState::kQueued;
   const std::vector<RankGroup>& ranks = ranks_of(job);
   const FailureRule& rule = ranks[position_of_rank(ranks, index).group].failure;
-  if (deserves_more_memory(job, job.slots[index], attempt, outcome)) return TaskState::kQueued;
+  if (deserves_more_memory(job, attempt, outcome)) return TaskState::kQueued;
   const std::uint32_t used = job.slots[index].retries_used;
   const bool again = (rule.kind == Rule::kRestart && used < rule.number) ||
                      (rule.kind == Rule::kFailFast && used < job.max_retries);
@@ -107,11 +107,10 @@ TaskState Ledger::rank_state_after(const Job& job, std::uint32_t index,
 
 // How often a task ran again with more memory of devices. Of a gang whose ranks run again together,
 // whichever it was that had too little.
-std::uint32_t Ledger::oom_retries_of(const Job& job, const TaskSlot& slot) const {
+std::uint32_t Ledger::oom_retries_of(const Job& job, std::uint32_t index) const {
   const std::vector<RankGroup>& ranks = ranks_of(job);
-  const auto index = static_cast<std::uint32_t>(&slot - job.slots.data());
   if (ranks.empty() || ranks[position_of_rank(ranks, index).group].failure.kind != Rule::kFailFast)
-    return slot.oom_retries;
+    return job.slots[index].oom_retries;
   std::uint32_t sum = 0;
   for (const TaskSlot& one : job.slots) sum += one.oom_retries;
   return sum;
