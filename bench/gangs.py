@@ -108,9 +108,10 @@ def stages(home_class, row):
             return
         with home_class(slots=2 * CLUSTERS) as home:
             home.env["PATH"] = f"{os.path.dirname(python)}:{home.env['PATH']}"
-            home.write("squares.py", RAY)
+            home.write("cluster.py", RAY)
             home.write("ray.yaml",
-                       f"command: [{python}, squares.py]\nframework: ray\nworkers: {{Head: 1, Workers: 1}}\n")
+                       f"command: [{python}, cluster.py]\nframework: ray\n"
+                       "workers: {Head: 1, Workers: 1}\n")
             os.mkdir(os.path.join(home.path, "there"))
             began = time.monotonic()
             jobs = [home.run("submit", "-q", "ray.yaml", cwd=home.path).stdout.strip()

@@ -126,8 +126,7 @@ constexpr std::string_view kExitCodes[][2] = {
 constexpr std::string_view kSelectors =
     "JOB is a job's number or 'last', the newest job. JOB.TASK is a task of it by its number. "
     "Where several are allowed, JOBS is a list such as 3,5-8, or 'all'; cancel, wait and retry "
-    "also take "
-    "tasks, such as 12.1-5.";
+    "also take tasks, such as 12.1-5.";
 
 std::string markdown_verb(const Verb& verb) {
   std::string out =

@@ -65,8 +65,7 @@ const Verb kExplainVerb{
         "Names every cause that keeps a job or task from starting, what would "
         "start it now, and when it is expected to start: the time that is right "
         "in half of all cases, and the one that holds nine times of ten. With -q it prints the "
-        "code "
-        "of the first cause, or the state of what does not wait.",
+        "code of the first cause, or the state of what does not wait.",
     .usage = "[OPTIONS] JOB[.TASK]",
     .word_choices = "<job>",
     .tail = Tail::kWords,

@@ -251,9 +251,9 @@ const Verb kLogsVerb{
         "Copies a job's stdout to stdout and its stderr to stderr, byte by byte. "
         "With -f it goes on until the job, or the task that is named, ends and returns its exit "
         "code; for a job of many tasks, without a task, -f shows their progress, and for one of "
-        "many workers "
-        "the output of all, each line with the number of its rank. With --json each line is an "
-        "object with task, attempt, stream and text; -f adds one with state and exit_code.",
+        "many workers the output of all, each line with the number of its rank. With --json each "
+        "line is an object with task, attempt, stream and text; -f adds one with state and "
+        "exit_code.",
     .usage = "[OPTIONS] JOB[.TASK]",
     .word_choices = "<job>",
     .tail = Tail::kWords,

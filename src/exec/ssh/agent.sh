@@ -144,7 +144,7 @@ tutti_remove() {
 
 # On NFS a file that is removed while it is open stays under another name until it is closed, and so does
 # its folder. Whoever has it open ends soon.
-tutti_remove_all() {
+tutti_remove_patiently() {
   for tutti_rest in 0.1 0.5 2 10 60; do
     if tutti_remove "$@"; then return; fi
     tutti_nap $tutti_rest
@@ -529,7 +529,7 @@ tutti_forget() {
     # Last what tells how it ended: the removal may be cut off.
     set -- "$@" "$tutti_d/work" "$tutti_d"
   done
-  if [ $# -gt 0 ]; then tutti_remove_all "$@" </dev/null >/dev/null 8>&- & fi
+  if [ $# -gt 0 ]; then tutti_remove_patiently "$@" </dev/null >/dev/null 8>&- & fi
 } 2>/dev/null
 
 # Ticks that all cores spent and those that they worked, and how many cores there are.
