@@ -15,7 +15,7 @@ PYTHON := $(firstword $(wildcard /usr/bin/python3) python3)
 
 export JOBS FUZZ_SECONDS PYTHON
 
-.PHONY: help release demo demo-ssh test packages-of-tests test-unit test-integration test-asan \
+.PHONY: help release demo demo-ssh test packages-of-tests test-unit test-lives test-integration test-asan \
         test-tsan test-fuzz bench lint docs install uninstall clean
 .NOTPARALLEL:
 
@@ -34,16 +34,20 @@ demo-ssh: release  ## two throw-away SSH servers, jobs and batches there, one cu
 	@tools/demo-ssh $(TUTTI)
 
 test: export BUILD_AHEAD := yes
-test: packages-of-tests test-unit test-integration test-asan test-tsan test-fuzz  ## every test, also under sanitizers
+test: packages-of-tests test-lives test-integration test-asan test-tsan test-fuzz  ## every test, also under sanitizers
 	@tools/run-tests summary
 
 # All at once: what a later stage needs is built while an earlier one waits.
 packages-of-tests:
 	@tools/install-packages build test ssh containers clang
 
-test-unit:  ## unit tests (preset dev)
+test-unit:  ## unit tests, for daily work (preset dev); make test runs them under sanitizers
 	@tools/install-packages build test ssh
 	@tools/run-tests unit
+
+test-lives:  ## what must hold in thousands of simulated lives (preset release)
+	@tools/install-packages build test
+	@tools/run-tests lives
 
 test-integration:  ## a real daemon, every verb (preset release)
 	@tools/install-packages build test ssh containers

@@ -101,6 +101,8 @@ function(add_component name)
 
   if(TUTTI_TESTS AND tests)
     add_executable(unit_${name} ${tests})
+    # Beside an optimised program only those are built that somebody asks for.
+    set_target_properties(unit_${name} PROPERTIES EXCLUDE_FROM_ALL ${TUTTI_BENCH})
     target_link_libraries(unit_${name} PRIVATE tutti_${name} tutti_unit_test)
     tutti_unite(unit_${name} ${tests})
     tutti_precompile(unit_${name} unit_base ${TUTTI_COMMON_HEADERS} <gmock/gmock.h> <gtest/gtest.h>)

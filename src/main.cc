@@ -1,9 +1,18 @@
+#include <fcntl.h>
+
 #include "cli/cli.h"
 #include "daemon/daemon.h"
 #include "daemon/recording.h"
 #include "sim/simulate/simulate.h"
 
 namespace {
+
+// A closed one would be given to the next file or connection, and what is printed would go there.
+void open_standard_streams() {
+  for (int fd = 0; fd <= 2; ++fd) {
+    if (::fcntl(fd, F_GETFD) < 0) ::open("/dev/null", O_RDWR);
+  }
+}
 
 int daemon_run(const tutti::DaemonArguments& arguments) {
   return tutti::run_daemon({.home = arguments.home,
@@ -25,6 +34,7 @@ tutti::Result<std::vector<tutti::RunFigures>> simulate(const tutti::SimulationRe
 }  // namespace
 
 int main(int argc, char** argv) {
+  open_standard_streams();
   return tutti::cli_main(argc, argv,
                          {.daemon_run = daemon_run,
                           .keeper_run = tutti::run_keeper,

@@ -25,6 +25,8 @@ const char* status_text(int status) {
       return "OK";
     case 201:
       return "Created";
+    case 202:
+      return "Accepted";
     case 400:
       return "Bad Request";
     case 401:
@@ -182,7 +184,7 @@ void Conversation::answer_request() {
   request.peer = setup_.peer;
   if (!reading_) buffer_ = {};
   const std::uint64_t number = answered_ + answers_.size();
-  answers_.push_back({std::nullopt, !reader_.keep_alive()});
+  answers_.push_back({std::nullopt, !reader_.keep_alive(), request.method == "HEAD"});
   dispatch(services_, threads_, std::move(request),
            [self = shared_from_this(), number](HttpResponse response) {
              self->respond(number, std::move(response));
@@ -190,7 +192,7 @@ void Conversation::answer_request() {
 }
 
 void Conversation::refuse_request(HttpResponse response) {
-  answers_.push_back({std::move(response), true});
+  answers_.push_back({std::move(response), true, false});
   pump();
 }
 
@@ -221,7 +223,11 @@ bool Conversation::begin_answer() {
   if (begun_) return true;
   if (answers_.empty() || !answers_.front().response) return false;
   begun_ = true;
-  auto& [response, last] = answers_.front();
+  auto& [response, last, bodiless] = answers_.front();
+  if (bodiless) {
+    output_ += header_of(*response, false, last);
+    return true;
+  }
   source_ = response->source;
   owed_ = response->length.value_or(0);
   streaming_ = source_ != nullptr && !response->length;

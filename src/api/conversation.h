@@ -52,7 +52,8 @@ class Conversation : public std::enable_shared_from_this<Conversation> {
   // To a request that was read; without a response it is still being made.
   struct Answer {
     std::optional<HttpResponse> response;
-    bool last = false;  // the connection ends with it
+    bool last = false;      // the connection ends with it
+    bool bodiless = false;  // to HEAD: only the header is sent
   };
   void read();
   void take_bytes();

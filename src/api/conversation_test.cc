@@ -152,6 +152,23 @@ TEST_F(ConversationTest, after_a_whole_answer_the_connection_waits_for_the_next_
   EXPECT_FALSE(wire.closed);
 }
 
+TEST_F(ConversationTest, head_is_answered_without_a_body) {
+  start();
+  send("HEAD /v1/nodes HTTP/1.1\r\n\r\n");
+  const std::string answer = take_all();
+  EXPECT_THAT(answer, HasSubstr("405 Method Not Allowed"));
+  EXPECT_TRUE(answer.ends_with("\r\n\r\n")) << answer;
+  send("GET /v1/nodes HTTP/1.1\r\n\r\n");
+  EXPECT_TRUE(take_all().starts_with("HTTP/1.1 200 OK"));
+}
+
+TEST_F(ConversationTest, what_is_done_later_is_accepted) {
+  world.front.here_is_elsewhere = true;
+  start();
+  send("POST /v1/nodes/here/check HTTP/1.1\r\nContent-Length: 0\r\n\r\n");
+  EXPECT_THAT(take_all(), HasSubstr("202 Accepted"));
+}
+
 TEST_F(ConversationTest, a_stream_waits_for_a_slow_reader_without_making_more) {
   world.history.put(world.job(1));
   start();

@@ -288,6 +288,7 @@ json::object status_to_json(const StatusFacts& facts, const Status& status,
   out["pid"] = facts.pid;
   out["keeper_pid"] = facts.keeper_pid == 0 ? json::value() : json::value(facts.keeper_pid);
   out["home"] = text_to_json(facts.home);
+  out["listen"] = text_or_null(facts.listen);
   out["started_at"] = time_to_json(facts.started_at);
   out["slots"] = cores(facts.slots);
   out["tasks"] = json::object{

@@ -104,6 +104,14 @@ std::optional<std::string> Target::query(std::string_view name) const {
   return std::nullopt;
 }
 
+Result<void> Target::named(std::string_view name) const {
+  for (const auto& [known, value] : queries) {
+    if (known == name && value.empty())
+      return invalid_input(std::string(name) + "= names nothing; leave it out to get all");
+  }
+  return {};
+}
+
 Result<void> Target::allow_only(std::initializer_list<std::string_view> known) const {
   for (const auto& [name, value] : queries) {
     if (std::find(known.begin(), known.end(), name) == known.end()) {

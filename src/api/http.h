@@ -61,6 +61,8 @@ struct Target {
 
   // The value of a parameter; nothing when it is absent or empty.
   std::optional<std::string> query(std::string_view name) const;
+  // Fails on a list of what is wanted that is there and empty: it must not mean everything.
+  Result<void> named(std::string_view name) const;
   // Fails on a parameter that is not among `known`, naming the nearest.
   Result<void> allow_only(std::initializer_list<std::string_view> known) const;
 };

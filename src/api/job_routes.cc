@@ -2,6 +2,7 @@
 
 #include <array>
 #include <boost/json.hpp>
+#include <cerrno>
 
 #include "api/call.h"
 #include "api/encode.h"
@@ -103,6 +104,7 @@ HttpResponse dry_run_response(const Submitted& submitted, const std::vector<Task
 
 Result<std::vector<JobId>> ids_of(const Target& target) {
   std::vector<JobId> ids;
+  if (const auto named = target.named("ids"); !named) return named.error();
   const auto text = target.query("ids");
   if (!text) return ids;
   for (const std::string_view word : split_commas(*text)) {
@@ -144,6 +146,18 @@ Result<json::object> object_of(const Services& services, const JobSummary& summa
 json::value copy_of(const Services& services, JobId job) {
   const std::string folder = work_path(services.facts().home, job.value);
   return ::access(folder.c_str(), F_OK) == 0 ? text_to_json(folder) : json::value();
+}
+
+// Otherwise every task of it would fail at its start.
+Result<void> check_snapshots(const Services& services, const std::vector<JobSpec>& jobs) {
+  for (const JobSpec& spec : jobs) {
+    if (spec.snapshot.empty()) continue;
+    const std::string path = services.facts().home + "/snapshots/" + spec.snapshot;
+    if (::access(path.c_str(), F_OK) != 0 && errno == ENOENT)
+      return invalid_input("snapshot " + shown(spec.snapshot) +
+                           ": there is none; send its files to POST /v1/snapshots first");
+  }
+  return {};
 }
 
 // The tasks that a request names by their labels.
@@ -234,6 +248,8 @@ void submit_jobs(const CallPtr& call) {
     jobs = std::move(*specs);
   }
   if (!*dry_run) {
+    const auto kept = check_snapshots(call->services, jobs);
+    if (!kept) return call->fail(kept.error());
     for (JobSpec& spec : jobs) give_key(spec);
     return call->services.front.submit(
         std::move(jobs), false, reply_to<Submitted>(call, [call](const Submitted& submitted) {

@@ -13,12 +13,20 @@ namespace tutti {
 namespace {
 
 // Opened for each piece and closed again: following a hundred logs holds no descriptor.
-UniqueFd open_log(const std::string& path, std::uint64_t& size) {
+struct OpenLog {
+  UniqueFd fd;  // none: there is nothing to read
+  std::uint64_t size = 0;
+};
+
+Result<OpenLog> open_log(const std::string& path) {
   UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  // ENXIO: a socket.
+  if (!fd && (errno == ENOENT || errno == ENOTDIR || errno == ENXIO)) return OpenLog{};
   struct stat facts {};
-  if (!fd || ::fstat(fd.get(), &facts) != 0 || !S_ISREG(facts.st_mode)) return UniqueFd();
-  size = static_cast<std::uint64_t>(facts.st_size);
-  return fd;
+  if (!fd || ::fstat(fd.get(), &facts) != 0)
+    return io_error("cannot open the log " + shown(path), errno);
+  if (!S_ISREG(facts.st_mode)) return OpenLog{};
+  return OpenLog{std::move(fd), static_cast<std::uint64_t>(facts.st_size)};
 }
 
 Result<std::string> read_at(int fd, const std::string& path, std::uint64_t offset,
@@ -45,29 +53,30 @@ std::string log_file(const std::string& log_folder, const JobSpec& spec, Attempt
 }
 
 Result<std::string> read_log(const std::string& path, std::uint64_t offset, std::size_t most) {
-  std::uint64_t size = 0;
-  const UniqueFd fd = open_log(path, size);
-  if (!fd || offset >= size) return std::string();
-  return read_at(fd.get(), path, offset,
-                 static_cast<std::size_t>(std::min<std::uint64_t>(most, size - offset)));
+  const auto log = open_log(path);
+  if (!log) return log.error();
+  if (offset >= log->size) return std::string();
+  return read_at(log->fd.get(), path, offset,
+                 static_cast<std::size_t>(std::min<std::uint64_t>(most, log->size - offset)));
 }
 
-std::uint64_t log_size(const std::string& path) {
-  std::uint64_t size = 0;
-  open_log(path, size);
-  return size;
+Result<std::uint64_t> log_size(const std::string& path) {
+  const auto log = open_log(path);
+  if (!log) return log.error();
+  return log->size;
 }
 
 Result<std::uint64_t> tail_offset(const std::string& path, std::uint64_t lines) {
   constexpr std::size_t kBlock = 64 * 1024;
-  std::uint64_t size = 0;
-  const UniqueFd fd = open_log(path, size);
-  if (!fd || lines == 0) return size;
+  const auto log = open_log(path);
+  if (!log) return log.error();
+  const std::uint64_t size = log->size;
+  if (lines == 0) return size;
   std::uint64_t end = size;
   std::uint64_t newlines = 0;
   while (end > 0) {
     const std::uint64_t begin = end > kBlock ? end - kBlock : 0;
-    const auto block = read_at(fd.get(), path, begin, static_cast<std::size_t>(end - begin));
+    const auto block = read_at(log->fd.get(), path, begin, static_cast<std::size_t>(end - begin));
     if (!block) return block.error();
     for (std::size_t i = block->size(); i-- > 0;) {
       const bool last_byte = begin + i + 1 == size;

@@ -1,10 +1,17 @@
 #include "api/log_follower.h"
 
+#include <algorithm>
+
 #include "api/byte_source.h"
 #include "api/log_file.h"
 #include "wire/text_json.h"
 
 namespace tutti {
+namespace {
+
+constexpr int kMostFailures = 200;
+
+}  // namespace
 
 Result<TaskRow> task_row(History& history, TaskId task) {
   TaskFilter filter;
@@ -28,18 +35,19 @@ Result<TaskRow> LogFollower::row() const {
 }
 
 Result<void> LogFollower::open_attempt(std::uint32_t attempt) {
-  attempt_ = attempt;
-  over_ = false;
   const AttemptId id{task_, attempt};
   cursors_[0] = {log_file(services_.log_folder, spec_, id, LogStream::kStdout), 0};
   cursors_[1] = {log_file(services_.log_folder, spec_, id, LogStream::kStderr), 0};
   if (cursors_[0].path == cursors_[1].path) cursors_[1].path.clear();
-  if (!tail_) return {};
   for (Cursor& cursor : cursors_) {
+    if (!tail_) break;
     const auto offset = tail_offset(cursor.path, *tail_);
     if (!offset) return offset.error();
     cursor.offset = *offset;
   }
+  // Not before: an attempt that could not be opened is opened again.
+  attempt_ = attempt;
+  over_ = false;
   tail_.reset();
   return {};
 }
@@ -55,7 +63,19 @@ Result<std::string> LogFollower::read(Cursor& cursor) const {
   return bytes;
 }
 
+void LogFollower::put_off(const Error& error) {
+  const bool passes = error.code == ErrorCode::kExhausted;
+  failures_ = passes ? std::max(failures_, 1) : failures_ + 1;
+  done_ = done_ || failures_ >= kMostFailures;
+}
+
 Result<LogFollower::Piece> LogFollower::next() {
+  auto piece = look();
+  if (piece) failures_ = 0;
+  return piece;
+}
+
+Result<LogFollower::Piece> LogFollower::look() {
   while (!done_) {
     for (int i = 0; i < 2 && attempt_ > 0; ++i) {
       auto bytes = read(cursors_[i]);

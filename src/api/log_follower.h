@@ -28,11 +28,14 @@ class LogFollower {
 
   // All that the task ever wrote was handed out.
   bool done() const { return done_; }
-  // Its files cannot be read: nothing more comes.
-  void give_up() { done_ = true; }
+  // After next() failed. Without descriptors it is tried until there are some; what else fails may
+  // pass too, but is not waited for for ever.
+  void put_off(const Error& error);
   TaskId task() const { return task_; }
-  // Its process may be writing now.
-  bool running() const { return running_ && !done_; }
+  // What it wrote could not be read so far.
+  bool stuck() const { return failures_ > 0 && !done_; }
+  // More may be there soon, of which nobody tells.
+  bool worth_a_look() const { return (running_ || stuck()) && !done_; }
 
  private:
   struct Cursor {
@@ -42,6 +45,7 @@ class LogFollower {
   Result<void> open_attempt(std::uint32_t attempt);
   Result<TaskRow> row() const;
   Result<std::string> read(Cursor& cursor) const;
+  Result<Piece> look();
 
   const Services& services_;
   const JobSpec& spec_;
@@ -52,6 +56,7 @@ class LogFollower {
   bool over_ = false;          // the attempt has ended: its files do not grow any more
   bool running_ = false;
   bool done_ = false;
+  int failures_ = 0;  // in a row
 };
 
 // The row of one task.

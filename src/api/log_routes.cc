@@ -65,15 +65,16 @@ Result<HttpResponse> log_response(const Call& call) {
   if (*attempt == 0) return response;
   const std::string path =
       log_file(call.services.log_folder, *spec, {{*id, *index}, *attempt}, *stream);
-  const std::uint64_t size = log_size(path);
+  const auto size = log_size(path);
+  if (!size) return size.error();
   std::uint64_t begin = 0;
   if (*tail) {
     const auto offset = tail_offset(path, **tail);
     if (!offset) return offset.error();
-    begin = std::min(*offset, size);
+    begin = std::min(*offset, *size);
   }
-  response.length = size - begin;
-  if (size > begin) response.source = std::make_shared<LogBytes>(path, begin, size - begin);
+  response.length = *size - begin;
+  if (*size > begin) response.source = std::make_shared<LogBytes>(path, begin, *size - begin);
   return response;
 }
 

@@ -1,10 +1,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <boost/json.hpp>
+#include <cctype>
 #include <filesystem>
 #include <fstream>
 #include <set>
+#include <utility>
 
 #include "api/encode.h"
 #include "api/routes.h"
@@ -61,6 +64,42 @@ std::set<std::string> documented_properties(const std::string& schema) {
   return found;
 }
 
+// The names of the first enum of a schema, or of its property.
+std::set<std::string> documented_names(const std::string& schema, const std::string& property) {
+  std::string text;
+  bool in_schemas = false;
+  bool in_schema = false;
+  bool begun = false;
+  for (const std::string& line : document()) {
+    in_schemas = in_schemas || line == "  schemas:";
+    if (in_schemas && !key_at(line, 4).empty()) in_schema = key_at(line, 4) == schema;
+    const std::size_t at = line.find_first_not_of(' ');
+    begun = begun ||
+            (in_schema && (property.empty() ||
+                           line.substr(std::min(at, line.size())).starts_with(property + ":")));
+    if (begun) text += line;
+    if (text.find("enum:") != text.npos && line.find(']') != line.npos) break;
+  }
+  std::set<std::string> names;
+  std::string name;
+  for (std::size_t i = text.find('[', text.find("enum:")); i < text.size(); ++i) {
+    const bool part = std::isalpha(static_cast<unsigned char>(text[i])) || text[i] == '_';
+    if (part) name += text[i];
+    if (!part && !name.empty()) names.insert(std::exchange(name, {}));
+    if (text[i] == ']') break;
+  }
+  return names;
+}
+
+// The names of all values up to `last`.
+template <typename Value, typename Name>
+std::set<std::string> names_up_to(Value last, Name name_of) {
+  std::set<std::string> names;
+  for (int value = 0; value <= static_cast<int>(last); ++value)
+    names.insert(name_of(static_cast<Value>(value)));
+  return names;
+}
+
 std::set<std::string> keys_of(const json::object& object) {
   std::set<std::string> keys;
   for (const auto& member : object) keys.emplace(member.key());
@@ -104,6 +143,17 @@ TEST(OpenApi, documents_exactly_the_fields_of_reasons) {
     told.insert(keys.begin(), keys.end());
   }
   EXPECT_EQ(documented_properties("Reason"), told);
+}
+
+TEST(OpenApi, documents_exactly_the_names_of_the_code) {
+  EXPECT_EQ(documented_names("Reason", "code"), names_up_to(ReasonCode::kStarting, reason_name));
+  EXPECT_EQ(documented_names("Node", "state"), names_up_to(Node::State::kGone, node_state_name));
+  EXPECT_EQ(documented_names("State", ""),
+            names_up_to(static_cast<TaskState>(kTaskStates - 1), task_state_name));
+  auto endings = names_up_to(kLastEnding, ending_name);
+  endings.insert("null");
+  EXPECT_EQ(documented_names("Ending", ""), endings);
+  EXPECT_EQ(documented_names("Error", "code"), names_up_to(ErrorCode::kInternal, error_code_name));
 }
 
 }  // namespace

@@ -71,6 +71,17 @@ TEST_F(RoutesTest, a_job_without_place_and_environment_gets_those_of_its_user) {
   EXPECT_THAT(world.front.submitted[0].env, testing::Contains(HasSubstr("PATH=")));
 }
 
+TEST_F(RoutesTest, a_job_with_a_snapshot_that_is_not_kept_is_refused) {
+  EXPECT_THAT(error_of("POST", "/v1/jobs", R"({"command":"true","snapshot":"abc"})"),
+              HasSubstr("400 snapshot 'abc': there is none"));
+  EXPECT_TRUE(world.front.submitted.empty());
+}
+
+TEST_F(RoutesTest, a_filter_that_names_nothing_is_not_all) {
+  for (const char* target : {"/v1/jobs?ids=", "/v1/jobs?state="})
+    EXPECT_THAT(error_of("GET", target), HasSubstr("names nothing")) << target;
+}
+
 TEST_F(RoutesTest, several_jobs_are_one_submission) {
   const auto response = ask("POST", "/v1/jobs", R"({"jobs":[{"command":"a"},{"command":"b"}]})");
   EXPECT_EQ(response.body, "{\"id\":100,\"ids\":[100,101]}\n");

@@ -4,6 +4,7 @@
 #include <boost/asio.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
+#include <deque>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -28,6 +29,8 @@ using boost::system::error_code;
 
 // How many of the connections TCP may take, so that the unix socket is never locked out.
 constexpr std::uint32_t kTcpPart = 2;
+// How many may be told at once that there are too many: they need descriptors too.
+constexpr std::size_t kMostRefused = 16;
 constexpr auto kAcceptPause = std::chrono::milliseconds(100);
 
 class AsioAlarm : public Alarm {
@@ -86,6 +89,7 @@ struct Server::State : std::enable_shared_from_this<Server::State> {
   void accept_tcp();
   void serve(std::unique_ptr<ClientConnection> connection, Conversation::Setup setup,
              bool over_tcp);
+  void refuse(const std::shared_ptr<Conversation>& conversation);
   Peer peer_of(stream_protocol::socket& socket);
   void retry_accept(void (State::*accept)());
   void take_notice(EventHub::Haste haste);
@@ -111,6 +115,7 @@ struct Server::State : std::enable_shared_from_this<Server::State> {
   std::uint16_t tcp_port = 0;
   std::map<Conversation*, std::weak_ptr<Conversation>> conversations;
   std::uint32_t tcp_conversations = 0;
+  std::deque<std::weak_ptr<Conversation>> refused;  // oldest first; of some only the name is left
   bool closing = false;
   std::mutex mutex;  // guards `stopped`
   bool stopped = false;
@@ -212,11 +217,19 @@ void Server::State::serve(std::unique_ptr<ClientConnection> connection, Conversa
   *slot = conversation.get();
   conversations[conversation.get()] = conversation;
   if (over_tcp) ++tcp_conversations;
-  if (full) {
-    return conversation->refuse(error_response(
-        {ErrorCode::kUnavailable, "the daemon has too many connections; try again later"}));
+  full ? refuse(conversation) : conversation->start();
+}
+
+// Whoever was refused long ago and did not hang up has to go for those that come now.
+void Server::State::refuse(const std::shared_ptr<Conversation>& conversation) {
+  std::erase_if(refused, [](const auto& weak) { return weak.expired(); });
+  if (refused.size() == kMostRefused) {
+    if (const auto oldest = refused.front().lock()) oldest->close();
+    refused.pop_front();
   }
-  conversation->start();
+  refused.push_back(conversation);
+  conversation->refuse(error_response(
+      {ErrorCode::kUnavailable, "the daemon has too many connections; try again later"}));
 }
 
 void Server::State::take_notice(EventHub::Haste haste) {

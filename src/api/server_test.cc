@@ -71,6 +71,8 @@ class Client {
   }
   std::string all() { return until({}); }
   void forget() { seen_.clear(); }
+  // Whether the server does not even read any more.
+  bool is_left() const { return ::send(fd_.get(), "x", 1, MSG_NOSIGNAL) < 0; }
 
  private:
   explicit Client(int family) : fd_(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0)) {}
@@ -263,6 +265,21 @@ TEST_F(ServerTest, beyond_its_most_connections_it_says_so_and_recovers) {
     answer = one.all();
   }
   EXPECT_THAT(answer, HasSubstr("200 OK"));
+}
+
+TEST_F(ServerTest, of_those_it_refused_only_the_newest_may_stay) {
+  options.most_connections = 1;
+  start();
+  auto held = client();
+  held.send(get("/v1/status", ""));
+  held.until("\"rounds\"");
+  std::vector<Client> refused;
+  for (int i = 0; i < 40; ++i) {
+    refused.push_back(client());
+    EXPECT_THAT(refused.back().all(), HasSubstr("503 Service Unavailable")) << i;
+  }
+  EXPECT_TRUE(refused.front().is_left());
+  EXPECT_FALSE(refused.back().is_left());
 }
 
 TEST_F(ServerTest, a_log_is_sent_whole) {

@@ -24,6 +24,7 @@ struct StatusFacts {
   std::int64_t pid = 0;
   std::int64_t keeper_pid = 0;  // zero: none
   std::string home;
+  std::string listen;  // HOST:PORT where it listens too, with the port that it got; empty: nowhere
   TimePoint started_at;
   MilliCpu slots;
   std::string enforcement_mode;  // "cgroup v2", "cgroup v1" or "process group"

@@ -13,6 +13,7 @@ Result<std::vector<TaskState>> states_of(const Target& target) {
     names.emplace_back(task_state_name(static_cast<TaskState>(i)));
   }
   std::vector<TaskState> states;
+  if (const auto named = target.named("state"); !named) return named.error();
   const auto text = target.query("state");
   if (!text) return states;
   for (const std::string_view word : split_commas(*text)) {

@@ -75,11 +75,17 @@ json::object job_object(const Services& services, const JobSummary& summary,
 ByteSource::Next LogBytes::pull(std::string& out) {
   const auto bytes =
       read_log(path_, offset_, static_cast<std::size_t>(std::min<std::uint64_t>(left_, kPiece)));
+  // Descriptors may be free again soon.
+  if (!bytes && bytes.error().code == ErrorCode::kExhausted) return Next::kWait;
   if (!bytes || bytes->empty()) return Next::kEnd;
   out += *bytes;
   offset_ += bytes->size();
   left_ -= bytes->size();
   return left_ > 0 ? Next::kMore : Next::kEnd;
+}
+
+std::optional<Duration> LogBytes::poll_after() const {
+  return kLogPoll;
 }
 
 JobStream::JobStream(const Services& services, std::shared_ptr<JobWatch> watch, JobSummary summary,
@@ -110,7 +116,7 @@ bool JobStream::pull_log(std::string& out) {
       out += log_event(summary_.tasks.label(index), *piece);
       return true;
     }
-    if (!piece) log.give_up();
+    if (!piece) log.put_off(piece.error());
     next_log_ = (next_log_ + 1) % logs_.size();
   }
   return false;
@@ -136,14 +142,16 @@ ByteSource::Next JobStream::pull(std::string& out) {
     if (!over_ || !logs_.empty()) return Next::kMore;
   }
   if (pull_log(out)) return Next::kMore;
-  if (!over_) return Next::kWait;
+  const bool stuck =
+      std::any_of(logs_.begin(), logs_.end(), [](const LogFollower& log) { return log.stuck(); });
+  if (!over_ || stuck) return Next::kWait;
   put_job("end", out);
   return Next::kEnd;
 }
 
 std::optional<Duration> JobStream::poll_after() const {
-  const bool any =
-      std::any_of(logs_.begin(), logs_.end(), [](const LogFollower& log) { return log.running(); });
+  const bool any = std::any_of(logs_.begin(), logs_.end(),
+                               [](const LogFollower& log) { return log.worth_a_look(); });
   return any ? std::optional(kLogPoll) : std::nullopt;
 }
 

@@ -23,6 +23,7 @@ class LogBytes : public ByteSource {
   LogBytes(std::string path, std::uint64_t offset, std::uint64_t length)
       : path_(std::move(path)), offset_(offset), left_(length) {}
   Next pull(std::string& out) override;
+  std::optional<Duration> poll_after() const override;
 
  private:
   std::string path_;

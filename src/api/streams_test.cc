@@ -315,5 +315,45 @@ TEST_F(StreamsTest, tails_count_lines_from_the_end) {
   EXPECT_EQ(*tail_offset(path, 3), 4u);
 }
 
+// A link to itself: there, and nobody can open it, not even root.
+TEST_F(StreamsTest, a_log_that_cannot_be_opened_is_not_taken_for_an_empty_one) {
+  const std::string path = (folder / "x").string();
+  fs::create_symlink("x", path);
+  EXPECT_FALSE(read_log(path, 0, 10));
+  EXPECT_FALSE(log_size(path));
+  EXPECT_FALSE(tail_offset(path, 3));
+  EXPECT_EQ(*log_size((folder / "none").string()), 0u);
+}
+
+TEST_F(StreamsTest, output_that_cannot_be_read_yet_is_waited_for) {
+  auto job = world.job(1);
+  set_state(job, TaskState::kSucceeded);
+  world.history.put(job);
+  fs::create_directories(folder / "0");
+  fs::create_symlink("1.out", folder / "0/1.out");
+  const auto stream = follow(1, {0}, 5);
+  Next last{};
+  EXPECT_THAT(names(pull(*stream, &last)), ElementsAre("job"));
+  EXPECT_EQ(last, Next::kWait);
+  EXPECT_TRUE(stream->poll_after());
+  fs::remove(folder / "0/1.out");
+  write("0/1.out", "hello");
+  const std::string text = pull(*stream, &last);
+  EXPECT_EQ(output(text).at("stdout 1"), "hello");
+  EXPECT_EQ(last, Next::kEnd);
+}
+
+TEST_F(StreamsTest, output_that_can_never_be_read_is_not_waited_for_for_ever) {
+  auto job = world.job(1);
+  set_state(job, TaskState::kSucceeded);
+  world.history.put(job);
+  fs::create_directories(folder / "0");
+  fs::create_symlink("1.out", folder / "0/1.out");
+  const auto stream = follow(1, {0});
+  Next last = Next::kWait;
+  for (int i = 0; i < 1000 && last == Next::kWait; ++i) pull(*stream, &last);
+  EXPECT_EQ(last, Next::kEnd);
+}
+
 }  // namespace
 }  // namespace tutti

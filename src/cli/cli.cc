@@ -1,6 +1,7 @@
 #include "cli/cli.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <iterator>
 #include <string_view>
@@ -25,6 +26,16 @@ Error unknown_verb(std::string_view word) {
   return invalid_input("unknown verb " + shown(word) + did_you_mean(word, names));
 }
 
+namespace {
+
+// What was asked for is not known for sure; a script that wants JSON gets it.
+bool asks_for_json(const std::vector<std::string>& words) {
+  const auto end = std::find(words.begin(), words.end(), "--");
+  return std::find(words.begin(), end, "--json") != end;
+}
+
+}  // namespace
+
 int dispatch(Session& session, const std::vector<std::string>& words) {
   if (words.empty()) {
     session.screen().err(overview_text(session.screen()));
@@ -34,14 +45,15 @@ int dispatch(Session& session, const std::vector<std::string>& words) {
   if (name == "--help" || name == "-h") name = "help";
   if (name == "--version" || name == "-V") name = "version";
   const Verb* verb = find_verb(name);
-  if (verb == nullptr) return session.usage_error(unknown_verb(name));
+  if (verb == nullptr) {
+    session.set_json(asks_for_json(words));
+    return session.usage_error(unknown_verb(name));
+  }
   session.set_verb(verb->name);
   const std::vector<std::string> rest(words.begin() + 1, words.end());
   auto arguments = parse_arguments(*verb, rest);
   if (!arguments) {
-    // What was asked for is not known for sure; a script that wants JSON gets it.
-    const auto end = std::find(rest.begin(), rest.end(), "--");
-    session.set_json(std::find(rest.begin(), end, "--json") != end);
+    session.set_json(asks_for_json(rest));
     return session.usage_error(arguments.error());
   }
   if (arguments->has("help")) {
@@ -66,6 +78,7 @@ int cli_main(int argc, char** argv, const Entries& entries) {
   if (std::find(std::begin(kLinkNames), std::end(kLinkNames), name) != std::end(kLinkNames))
     words.emplace(words.begin(), name);
   const int status = dispatch(session, words);
+  if (screen.out_failure() == EPIPE) return kExitUnread;
   return status == kExitOk && screen.broken() ? kExitFailure : status;
 }
 

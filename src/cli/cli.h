@@ -6,7 +6,7 @@
 
 #include "base/result.h"
 #include "core/model/node.h"
-#include "core/spec/simulation_request.h"
+#include "core/simulation/simulation_request.h"
 
 namespace tutti {
 

@@ -9,6 +9,7 @@
 namespace tutti {
 namespace {
 
+constexpr std::string_view kNodes = "TUTTI_NO_AUTOSTART=1 tutti nodes -q 2>/dev/null";
 constexpr std::string_view kJobs = "TUTTI_NO_AUTOSTART=1 tutti ls -q 2>/dev/null";
 
 std::string names_of(const Verb& verb) {
@@ -41,6 +42,12 @@ std::string bash_reply(std::string_view choices) {
   if (choices == "<job>") {
     return fmt::format("COMPREPLY=($(compgen -W \"last all $({})\" -- \"$cur\"))", kJobs);
   }
+  if (choices == "<node>") {
+    return fmt::format("COMPREPLY=($(compgen -W \"$({})\" -- \"$cur\"))", kNodes);
+  }
+  if (choices == "<one-job>") {
+    return fmt::format("COMPREPLY=($(compgen -W \"last $({})\" -- \"$cur\"))", kJobs);
+  }
   if (choices == "<verb>") {
     return fmt::format("COMPREPLY=($(compgen -W \"{}\" -- \"$cur\"))", all_names());
   }
@@ -65,8 +72,10 @@ std::string bash_verb(const Verb& verb) {
     }
   }
   out += "      esac\n";
-  out += fmt::format("      if [[ $cur == -* ]]; then {}; else {}; fi ;;\n",
-                     bash_reply(option_words(verb)), bash_reply(verb.word_choices));
+  out += fmt::format("      if [[ $cur == -* ]]; then {}; ", bash_reply(option_words(verb)));
+  if (!verb.later_choices.empty())
+    out += fmt::format("elif ((COMP_CWORD > 2)); then {}; ", bash_reply(verb.later_choices));
+  out += fmt::format("else {}; fi ;;\n", bash_reply(verb.word_choices));
   return out;
 }
 
@@ -98,6 +107,8 @@ std::string zsh_action(std::string_view choices) {
   if (choices == "<folder>") return "_files -/";
   if (choices == "<command>") return "_command_names -e";
   if (choices == "<job>") return "_tutti_jobs";
+  if (choices == "<one-job>") return "_tutti_one_job";
+  if (choices == "<node>") return "_tutti_nodes";
   if (choices == "<verb>") return "(" + all_names() + ")";
   if (choices.empty()) return " ";
   return "(" + std::string(choices) + ")";
@@ -139,8 +150,16 @@ std::string fish_words(const Verb& verb) {
       fmt::format("complete -c tutti -n '__fish_seen_subcommand_from {}'", seen);
   if (verb.word_choices == "<file>" || verb.word_choices == "<command>") return head + " -F\n";
   if (verb.word_choices == "<job>") return head + fmt::format(" -a 'last all ({})'\n", kJobs);
+  if (verb.word_choices == "<one-job>") return head + fmt::format(" -a 'last ({})'\n", kJobs);
   if (verb.word_choices == "<verb>") return head + " -a " + quote(all_names()) + "\n";
   if (verb.word_choices.empty()) return {};
+  if (verb.later_choices == "<node>") {
+    const std::string first = fmt::format("__fish_seen_subcommand_from {}", verb.word_choices);
+    const std::string both =
+        fmt::format("complete -c tutti -n '__fish_seen_subcommand_from {}", seen);
+    return fmt::format("{0}; and not {1}' -a {2}\n{0}; and {1}' -a '({3})'\n", both, first,
+                       quote(verb.word_choices), kNodes);
+  }
   return head + " -a " + quote(verb.word_choices) + "\n";
 }
 
@@ -165,7 +184,11 @@ std::string zsh_completions() {
       "_tutti_jobs() {\n"
       "  local -a jobs\n";
   out += fmt::format("  jobs=(last all ${{(f)\"$({})\"}})\n", kJobs);
-  out += "  compadd -a jobs\n}\n\n_tutti() {\n  local -a verbs\n  verbs=(\n";
+  out += "  compadd -a jobs\n}\n\n_tutti_one_job() {\n  local -a jobs\n";
+  out += fmt::format("  jobs=(last ${{(f)\"$({})\"}})\n", kJobs);
+  out += "  compadd -a jobs\n}\n\n_tutti_nodes() {\n  local -a nodes\n";
+  out += fmt::format("  nodes=(${{(f)\"$({})\"}})\n", kNodes);
+  out += "  compadd -a nodes\n}\n\n_tutti() {\n  local -a verbs\n  verbs=(\n";
   for (const Verb* verb : all_verbs()) {
     out +=
         fmt::format("    {}\n", quote(fmt::format("{}:{}", verb->name, zsh_help(verb->summary))));
@@ -185,8 +208,13 @@ std::string zsh_completions() {
     for (const OptionGroup& group : verb->groups) {
       for (const Option& option : group.options) out += zsh_option(option);
     }
-    out += fmt::format("        {} ;;\n",
-                       quote(fmt::format("*: :{}", zsh_action(verb->word_choices))));
+    const bool later = !verb->later_choices.empty();
+    if (later)
+      out += fmt::format("        {} \\\n",
+                         quote(fmt::format("1: :{}", zsh_action(verb->word_choices))));
+    out += fmt::format(
+        "        {} ;;\n",
+        quote(fmt::format("*: :{}", zsh_action(later ? verb->later_choices : verb->word_choices))));
   }
   return out + "  esac\n}\n_tutti \"$@\"\n";
 }

@@ -65,7 +65,7 @@ class Follower : public StreamListener {
       auto streamed = session_.client().stream(target(), *this);
       hide_copies();
       if (ended_ && options_.task) return with_task();
-      if (ended_ || detached_) return Followed{job_, detached_, {}};
+      if (ended_ || left_) return Followed{job_, left_, {}};
       if (late_) return too_late();
       if (!streamed && streamed.error().code != ErrorCode::kUnavailable) return streamed.error();
       if (progressed_) tries = 0;
@@ -78,7 +78,7 @@ class Follower : public StreamListener {
       ::poll(&wake, 1, kReconnectPauseMs);
       if (on_wake() == Next::kStop) {
         if (late_) return too_late();
-        return Followed{job_, detached_, {}};
+        return Followed{job_, left_, {}};
       }
     }
     return last_;
@@ -90,7 +90,9 @@ class Follower : public StreamListener {
     if (!value) return Next::kGoOn;
     if (event.name == "log") {
       show_log(*value);
-    } else if (event.name == "job" || event.name == "end") {
+      return after_output();
+    }
+    if (event.name == "job" || event.name == "end") {
       job_ = job_view(*value);
       if (options_.on_job) options_.on_job(job_);
       ended_ = event.name == "end";
@@ -100,7 +102,7 @@ class Follower : public StreamListener {
   }
 
   Next on_wake() override {
-    if (interrupt_.take()) return interrupted();
+    if (const int signal = interrupt_.take()) return interrupted(signal);
     late_ = options_.deadline && session_.now() >= options_.deadline;
     if (late_) return Next::kStop;
     if (may_say_why()) say_why();
@@ -150,7 +152,7 @@ class Follower : public StreamListener {
   Result<Followed> with_task() const {
     auto task = fetch_task(session_.client(), options_.job, *options_.task);
     if (!task) return task.error();
-    return Followed{job_, false, task_view(*task)};
+    return Followed{job_, {}, task_view(*task)};
   }
 
   Error too_late() const {
@@ -186,21 +188,45 @@ class Follower : public StreamListener {
     }
   }
 
-  Next interrupted() {
+  // Whether to go on when output may have been lost. Of a job that is its own it ends what prints
+  // for nobody, as a pipe does; a full disk is no reason, because the job's log has the output too.
+  Next after_output() {
+    const Screen& screen = session_.screen();
+    if (!screen.broken() && !screen.nobody_reads()) return Next::kGoOn;
+    if (!options_.cancel_on_interrupt)
+      return leave(screen.nobody_reads() ? kExitUnread : kExitFailure);
+    if (screen.nobody_reads() && !cancelled_) cancel("nobody reads its output: ");
+    return Next::kGoOn;
+  }
+
+  Next interrupted(int signal) {
     const bool leaves = cancelled_ && options_.leave_on_second_interrupt;
-    if (!options_.cancel_on_interrupt || leaves) {
-      detached_ = true;
-      return Next::kStop;
+    if (!options_.cancel_on_interrupt || leaves) return leave(128 + signal);
+    if (ending_) {
+      session_.screen().err(fmt::format(
+          "\ntutti: job {} is being ended; what is left after its grace time is killed\n",
+          options_.job));
+    } else {
+      cancel("");
     }
+    return Next::kGoOn;
+  }
+
+  Next leave(int status) {
+    left_ = status;
+    return Next::kStop;
+  }
+
+  void cancel(std::string_view why) {
     json::array jobs{json::object{{"id", options_.job}}};
     for (const std::uint64_t id : options_.cancelled_too) jobs.push_back(json::object{{"id", id}});
     const json::object body{{"jobs", std::move(jobs)}};
     cancelled_ = true;
     hide_copies();
-    session_.screen().err(fmt::format("\ntutti: cancelling job {}\n", options_.job));
+    session_.screen().err(fmt::format("\ntutti: {}cancelling job {}\n", why, options_.job));
     auto answer = session_.client().request("POST", "/v1/cancel", json::serialize(body));
+    ending_ = static_cast<bool>(answer);
     if (!answer) session_.screen().err("tutti: " + printable(answer.error().message) + "\n");
-    return Next::kGoOn;
   }
 
   // Only jobs that were granted a place have something copied. A line that the job has not ended
@@ -260,8 +286,9 @@ class Follower : public StreamListener {
   JobView job_;
   Error last_;
   bool ended_ = false;
-  bool detached_ = false;
-  bool cancelled_ = false;
+  std::optional<int> left_;  // the exit status with which the watching stopped
+  bool cancelled_ = false;   // it was tried
+  bool ending_ = false;      // the daemon does it
   bool said_why_ = false;
   bool late_ = false;
   bool progressed_ = false;  // something came since the stream was opened

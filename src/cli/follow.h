@@ -35,9 +35,17 @@ struct FollowOptions {
 
 // How the following ended.
 struct Followed {
-  JobView job;                   // as last seen
-  bool detached = false;         // the user stopped watching; the job goes on
+  JobView job;  // as last seen
+  // The exit status of who stopped watching, by a signal or because nobody reads the output; the
+  // job goes on. Nothing: it ended.
+  std::optional<int> left;
   std::optional<TaskView> task;  // the one that was followed, as it ended
+};
+
+// What a verb that followed a job ends with.
+struct Watched {
+  int status = 0;
+  bool left = false;  // somebody stopped the watching; the job goes on
 };
 
 // Follows a job, or the task of it that the options name, to its end. A daemon that goes away in

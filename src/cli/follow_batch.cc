@@ -4,7 +4,6 @@
 
 #include <boost/json.hpp>
 
-#include "cli/follow.h"
 #include "cli/output/json.h"
 #include "cli/output/progress.h"
 #include "cli/output/render.h"
@@ -24,7 +23,7 @@ void print_failures(Session& session, const JobView& job) {
     return;
   }
   const auto tasks = task_views(*answer);
-  for (const TaskView& task : tasks) session.screen().err(failure_line(task) + "\n");
+  for (const TaskView& task : tasks) session.screen().err(failure_line(job.id, task) + "\n");
   if (job.counts.failed > tasks.size()) {
     session.screen().err(fmt::format("... and {} more: tutti show {}\n",
                                      grouped(job.counts.failed - tasks.size()), job.id));
@@ -33,7 +32,7 @@ void print_failures(Session& session, const JobView& job) {
 
 }  // namespace
 
-int follow_batch(Session& session, std::uint64_t id, bool quiet, bool cancel_on_interrupt) {
+Watched follow_batch(Session& session, std::uint64_t id, bool quiet, bool cancel_on_interrupt) {
   Screen& screen = session.screen();
   ProgressBar bar(screen);
   FollowOptions options;
@@ -45,18 +44,18 @@ int follow_batch(Session& session, std::uint64_t id, bool quiet, bool cancel_on_
   };
   auto followed = follow(session, options);
   bar.clear();
-  if (!followed) return session.fail(followed.error());
+  if (!followed) return {session.fail(followed.error())};
   const JobView& job = followed->job;
-  if (followed->detached) {
+  if (followed->left) {
     screen.err(
         fmt::format("Job {0} goes on. Watch it with 'tutti logs -f {0}' or 'tutti wait {0}', "
                     "end it with 'tutti cancel {0}'.\n",
                     id));
-    return kExitOk;
+    return {*followed->left, true};
   }
   if (session.json()) {
     auto answer = session.client().request("GET", fmt::format("/v1/jobs/{}", id), {});
-    if (!answer) return session.fail(answer.error());
+    if (!answer) return {session.fail(answer.error())};
     print_json(screen, *answer);
   } else {
     if (job.counts.failed > 0) print_failures(session, job);
@@ -66,7 +65,7 @@ int follow_batch(Session& session, std::uint64_t id, bool quiet, bool cancel_on_
           fmt::format("Run only the failed ones again with 'tutti retry --failed {}'.\n", id));
     }
   }
-  return exit_status_of(job);
+  return {exit_status_of(job)};
 }
 
 }  // namespace tutti

@@ -14,6 +14,7 @@
 #include <system_error>
 
 #include "base/home.h"
+#include "base/lock_holder.h"
 #include "cli/output/gpus.h"
 #include "cli/output/text.h"
 #include "cli/tool_answer.h"
@@ -50,7 +51,7 @@ Finding writable(const std::string& home) {
   const int fd = ::mkstemp(probe.data());
   if (fd < 0) {
     const int error_number = errno;
-    const char* remedy = error_number == EROFS ? "the file system is mounted read-only"
+    const char* remedy = error_number == EROFS ? "mount it for writing"
                          : error_number == ENOSPC || error_number == EDQUOT
                              ? "free some space"
                              : "give yourself the right to write there";
@@ -79,7 +80,8 @@ Finding room(const std::string& home) {
     return {Level::kWarn, "disk", "cannot see how much is free: " + reason(errno)};
   }
   const auto free = static_cast<std::int64_t>(space.f_bavail * (space.f_frsize >> 10) >> 10);
-  const std::string text = format_memory(MiB(free)) + " free";
+  const std::string text =
+      free > 0 ? format_memory(MiB(free)) + " free" : std::string("less than 1 MiB free");
   if (free < kEmptyMiB) {
     return {Level::kFail, "disk", text + "; nothing can be recorded, free some space"};
   }
@@ -109,6 +111,32 @@ Finding lingering() {
     }
   }
   return {Level::kOk, "logout", "jobs go on after logout; 'loginctl enable-linger' makes it sure"};
+}
+
+// How many descriptors a process has open; nothing when it cannot be looked at.
+std::optional<rlim_t> open_descriptors(std::int64_t pid) {
+  std::error_code failure;
+  rlim_t count = 0;
+  fs::directory_iterator entry(fmt::format("/proc/{}/fd", pid), failure);
+  for (; !failure && entry != fs::directory_iterator(); entry.increment(failure)) ++count;
+  return failure ? std::nullopt : std::optional(count);
+}
+
+Finding descriptors(std::int64_t daemon) {
+  rlimit limit{};
+  const bool its =
+      daemon > 0 && ::prlimit(static_cast<pid_t>(daemon), RLIMIT_NOFILE, nullptr, &limit) == 0;
+  if (!its) ::getrlimit(RLIMIT_NOFILE, &limit);
+  const auto used = its ? open_descriptors(daemon) : std::nullopt;
+  const std::string now = used ? fmt::format(" ({} are)", *used) : std::string();
+  const std::string remedy = "raise it with 'ulimit -n 4096' and restart the daemon";
+  if (used && *used >= limit.rlim_cur - limit.rlim_cur / 4)
+    return {Level::kWarn, "descriptors",
+            fmt::format("{} of {} are in use; end clients, or {}", *used, limit.rlim_cur, remedy)};
+  if (limit.rlim_cur < kEnoughDescriptors)
+    return {Level::kWarn, "descriptors",
+            fmt::format("only {} files may be open at once{}; {}", limit.rlim_cur, now, remedy)};
+  return {Level::kOk, "descriptors", fmt::format("{} may be open{}", limit.rlim_cur, now)};
 }
 
 constexpr Duration kLongestAnswer = seconds(20);
@@ -232,6 +260,17 @@ std::vector<Finding> check_no_daemon(const std::string& home, const Result<void>
           {Level::kOk, "limits", "not known: the daemon is not running"}};
 }
 
+std::vector<Finding> check_keeper(const std::string& home) {
+  const std::int64_t pid = lock_holder(home + "/run/keeper.lock");
+  struct stat status {};
+  const std::string socket = home + "/run/keeper.sock";
+  if (pid == 0 || ::lstat(socket.c_str(), &status) == 0) return {};
+  return {{Level::kFail, "keeper",
+           fmt::format("pid {} runs, but its socket {} was removed: a daemon that starts cannot "
+                       "reach it; run 'kill {}', best when no job runs, for running jobs are lost",
+                       pid, socket, pid)}};
+}
+
 std::vector<Finding> check_daemon(const Result<StatusView>& status, TimePoint now) {
   if (!status) return {{Level::kFail, "daemon", status.error().message}};
   std::vector<Finding> findings;
@@ -301,18 +340,7 @@ std::vector<Finding> check_clock(const std::string& home, TimePoint now) {
 }
 
 std::vector<Finding> check_system(std::int64_t daemon) {
-  std::vector<Finding> findings;
-  rlimit limit{};
-  if (daemon <= 0 || ::prlimit(static_cast<pid_t>(daemon), RLIMIT_NOFILE, nullptr, &limit) != 0)
-    ::getrlimit(RLIMIT_NOFILE, &limit);
-  if (limit.rlim_cur < kEnoughDescriptors) {
-    findings.push_back({Level::kWarn, "descriptors",
-                        fmt::format("only {} files may be open at once; raise it with 'ulimit -n "
-                                    "4096' and restart the daemon",
-                                    limit.rlim_cur)});
-  } else {
-    findings.push_back({Level::kOk, "descriptors", fmt::format("{}", limit.rlim_cur)});
-  }
+  std::vector<Finding> findings{descriptors(daemon)};
   if (::access("/bin/bash", X_OK) == 0 || ::access("/usr/bin/bash", X_OK) == 0) {
     findings.push_back({Level::kOk, "shell", "bash"});
   } else {

@@ -28,6 +28,8 @@ std::vector<Finding> check_home(const std::string& home);
 std::vector<Finding> check_socket(const std::string& home);
 // The daemon as it describes itself, or why it does not answer.
 std::vector<Finding> check_daemon(const Result<StatusView>& status, TimePoint now);
+// A keeper that runs and cannot be reached; otherwise nothing.
+std::vector<Finding> check_keeper(const std::string& home);
 // Why no daemon runs, or that nothing keeps one from starting. `database`: whether it could be
 // opened.
 std::vector<Finding> check_no_daemon(const std::string& home, const Result<void>& database);

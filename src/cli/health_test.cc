@@ -1,5 +1,6 @@
 #include "cli/health.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -46,6 +47,18 @@ TEST_F(HealthTest, a_missing_socket_is_fine_and_a_file_in_its_place_is_not) {
   std::filesystem::create_directory(home_ + "/run");
   std::ofstream(home_ + "/run/tutti.sock") << "x";
   EXPECT_EQ(check_socket(home_)[0].level, Level::kFail);
+}
+
+TEST_F(HealthTest, a_keeper_that_nobody_can_reach_is_named) {
+  EXPECT_TRUE(check_keeper(home_).empty());
+  std::filesystem::create_directory(home_ + "/run");
+  std::ofstream held(home_ + "/run/keeper.lock");
+  held << ::getpid() << std::endl;
+  const auto findings = check_keeper(home_);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_NE(findings[0].detail.find(fmt::format("kill {}", ::getpid())), std::string::npos);
+  std::ofstream(home_ + "/run/keeper.sock") << "x";
+  EXPECT_TRUE(check_keeper(home_).empty());
 }
 
 TEST_F(HealthTest, a_missing_daemon_is_a_warning_unless_its_log_says_why) {

@@ -13,9 +13,9 @@ namespace {
 
 std::atomic<int> wake_fd{-1};
 
-void on_signal(int) {
+void on_signal(int signal) {
   const int saved = errno;
-  const char byte = 1;
+  const char byte = static_cast<char>(signal);
   const ssize_t written = ::write(wake_fd.load(), &byte, 1);
   static_cast<void>(written);
   errno = saved;
@@ -45,11 +45,10 @@ Interrupt::~Interrupt() {
   wake_fd.store(-1);
 }
 
-bool Interrupt::take() {
-  char bytes[16];
-  bool any = false;
-  while (::read(read_.get(), bytes, sizeof bytes) > 0) any = true;
-  return any;
+int Interrupt::take() {
+  char byte = 0;
+  while (::read(read_.get(), &byte, 1) > 0) continue;
+  return byte;
 }
 
 }  // namespace tutti

@@ -14,8 +14,8 @@ class Interrupt {
   Interrupt& operator=(const Interrupt&) = delete;
 
   int fd() const { return read_.get(); }
-  // Whether a signal came since the last call.
-  bool take();
+  // The last signal that came since the last call; 0: none did.
+  int take();
 
  private:
   UniqueFd read_;

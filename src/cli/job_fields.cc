@@ -63,16 +63,6 @@ Result<void> apply_numbers(const Arguments& arguments, json::object& job) {
   return {};
 }
 
-Result<std::string> absolute_folder(const std::string& folder) {
-  std::error_code failure;
-  const auto path = std::filesystem::canonical(folder, failure);
-  if (failure) return io_error("workdir: cannot use " + shown(folder), failure.value());
-  if (!std::filesystem::is_directory(path, failure)) {
-    return invalid_input("workdir: " + shown(folder) + " is not a folder");
-  }
-  return path.string();
-}
-
 // --on is one more label, --results what comes back; its folder is completed with the work
 // directory.
 Result<void> apply_places(const Arguments& arguments, json::object& job) {
@@ -102,6 +92,16 @@ json::array dependencies_of(const Arguments& arguments) {
     for (const std::string_view part : split_commas(text)) list.push_back(text_to_json(part));
   }
   return list;
+}
+
+Result<std::string> absolute_folder(const std::string& folder) {
+  std::error_code failure;
+  const auto path = std::filesystem::canonical(folder, failure);
+  if (failure) return io_error("workdir: cannot use " + shown(folder), failure.value());
+  if (!std::filesystem::is_directory(path, failure)) {
+    return invalid_input("workdir: " + shown(folder) + " is not a folder");
+  }
+  return path.string();
 }
 
 Result<void> apply_job_options(const Arguments& arguments, json::object& job) {

@@ -12,6 +12,9 @@ namespace tutti {
 // Values that are text in the API stay text: their meaning is checked with the whole job.
 Result<void> apply_job_options(const Arguments& arguments, boost::json::object& job);
 
+// The path of a work directory without any links; an error if it is none.
+Result<std::string> absolute_folder(const std::string& folder);
+
 // "12:any, 13" -> each part in its place; used for --after.
 boost::json::array dependencies_of(const Arguments& arguments);
 

@@ -86,7 +86,9 @@ inline constexpr Option kJobOptions[] = {
      {}},
     {"workdir", 'C', Kind::kValue, "FOLDER", "run there (default: the current folder)", "<folder>"},
     {"output", 'o', Kind::kValue, "PATTERN",
-     "file for stdout; %j job, %t task, %l line, %a attempt, %n name, %u user", "<file>"},
+     "file for its output, stderr too without --error; %j job, %t task, %l line, %a attempt, %n "
+     "name, %u user",
+     "<file>"},
     {"error", 0, Kind::kValue, "PATTERN", "file for stderr, likewise", "<file>"},
     {"on",
      0,
@@ -108,7 +110,8 @@ inline constexpr Option kJobOptions[] = {
      0,
      Kind::kFlag,
      {},
-     "run in a copy of the work directory as it is now (.gitignore and .tuttiignore respected)",
+     "run in a copy of the work directory as it is now, without .git and what .gitignore and "
+     ".tuttiignore leave out",
      {}},
 };
 

@@ -296,6 +296,10 @@ Result<json::object> entry_job(const Arguments& arguments, JobFileEntry entry,
   }
   if (auto applied = apply_job_options(arguments, job); !applied) return applied.error();
   if (!spec.gang.workers.empty()) drop_worker_fields(job);
+  // Elsewhere there may be a folder that this machine has not.
+  if (!spec.workdir.empty() && !arguments.has("workdir") && !wants_labels(job)) {
+    if (auto found = absolute_folder(spec.workdir); !found) return found.error();
+  }
   if (auto done = complete(job, arguments, settings); !done) return done.error();
   if (auto done = check_places(job, arguments.has("no-copy")); !done) return done.error();
   return job;

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "cli/completions.h"
+#include "cli/output/text.h"
 #include "cli/testing/fake.h"
 #include "cli/verbs/verbs.h"
 #include "core/elastic/policies.h"
@@ -63,7 +64,8 @@ TEST(Reference, help_fits_eighty_columns) {
     std::size_t begin = text.find("\n\n", text.find("Usage:"));
     while (begin < std::min(end, text.size())) {
       const auto next = std::min(text.find('\n', begin + 1), text.size());
-      EXPECT_LE(next - begin - 1, 80u) << text.substr(begin, next - begin);
+      const std::string line = text.substr(begin + 1, next - begin - 1);
+      EXPECT_LE(columns_of(line), 80u) << line;
       begin = next;
     }
   }
@@ -122,7 +124,14 @@ TEST(Completions, bash_accepts_its_script_and_completes) {
                             "COMP_WORDS=(tutti ls --state fa); COMP_CWORD=3; _tutti\n"
                             "[[ ${COMPREPLY[*]} == failed ]] || exit 2\n"
                             "COMP_WORDS=(tutti why --js); COMP_CWORD=2; _tutti\n"
-                            "[[ ${COMPREPLY[*]} == --json ]] || exit 3\n";
+                            "[[ ${COMPREPLY[*]} == --json ]] || exit 3\n"
+                            "tutti() { [[ $1 == nodes ]] && echo box1 || echo 12; }\n"
+                            "COMP_WORDS=(tutti nodes drain ''); COMP_CWORD=3; _tutti\n"
+                            "[[ ${COMPREPLY[*]} == box1 ]] || exit 4\n"
+                            "COMP_WORDS=(tutti show ''); COMP_CWORD=2; _tutti\n"
+                            "[[ ${COMPREPLY[*]} == 'last 12' ]] || exit 5\n"
+                            "COMP_WORDS=(tutti wait ''); COMP_CWORD=2; _tutti\n"
+                            "[[ ${COMPREPLY[*]} == 'last all 12' ]] || exit 6\n";
   EXPECT_TRUE(accepted_by("bash", probe));
 }
 

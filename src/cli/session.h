@@ -17,6 +17,8 @@ namespace tutti {
 inline constexpr int kExitOk = 0;
 inline constexpr int kExitFailure = 1;
 inline constexpr int kExitUsage = 2;
+// As a shell tells that SIGPIPE ended a program: nobody reads what it prints.
+inline constexpr int kExitUnread = 141;
 
 // What a running verb has at hand: the screen, the daemon and the time. One for each call of the
 // program; used by one thread.

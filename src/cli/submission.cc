@@ -9,6 +9,7 @@
 #include "cli/output/json.h"
 #include "cli/output/ranks.h"
 #include "cli/output/render.h"
+#include "cli/output/text.h"
 #include "client/views.h"
 #include "wire/job_json.h"
 
@@ -49,9 +50,31 @@ void print_plan(Session& session, const json::value& plan, const json::value& jo
                                    render_plan(plan.as_array(), session.screen())));
 }
 
+// Before it is too late: a retry takes what the attempt before it wrote.
+void warn_of_retries(Session& session, const json::value& job) {
+  if (integer_at(job, "retries").value_or(0) <= 0) return;
+  for (const char* field : {"output", "error"}) {
+    const std::string file = text_at(job, field);
+    if (!attempts_share(file)) continue;
+    session.screen().err(fmt::format(
+        "tutti: each attempt overwrites {}; with %a in its name each has a file of its own\n",
+        printable(file)));
+  }
+}
+
 }  // namespace
 
+bool attempts_share(std::string_view pattern) {
+  if (pattern.empty() || pattern.starts_with("/dev/")) return false;
+  for (std::size_t i = 0; i + 1 < pattern.size(); ++i) {
+    if (pattern[i] != '%') continue;
+    if (pattern[++i] == 'a') return false;
+  }
+  return true;
+}
+
 Result<Submission> submit_jobs(Session& session, const json::array& jobs) {
+  for (const json::value& job : jobs) warn_of_retries(session, job);
   auto answer = session.client().request("POST", "/v1/jobs", body_of(jobs));
   if (!answer) return answer.error();
   Submission submission;

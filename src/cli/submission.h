@@ -2,6 +2,7 @@
 
 #include <boost/json/fwd.hpp>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -18,6 +19,9 @@ struct Submission {
 
 // Sends jobs. With one job the object itself is the body, with several {"jobs": [...]}.
 Result<Submission> submit_jobs(Session& session, const boost::json::array& jobs);
+
+// Whether all attempts of a task write to the same file of this name, one over the other.
+bool attempts_share(std::string_view pattern);
 
 // Sends jobs with what they need: copies of work directories, and images that have to be built.
 Result<Submission> submit_requests(Session& session, JobRequests& requests);

@@ -44,10 +44,12 @@ enum class Tail {
 struct Verb {
   std::string_view name;
   std::span<const std::string_view> aliases;
-  std::string_view summary;       // a phrase for the list of verbs
-  std::string_view description;   // paragraphs, separated by empty lines
-  std::string_view usage;         // what stands after the verb and its options
-  std::string_view word_choices;  // for completions, as Option::choices; "<job>": jobs
+  std::string_view summary;             // a phrase for the list of verbs
+  std::string_view description;         // paragraphs, separated by empty lines
+  std::string_view usage;               // what stands after the verb and its options
+  std::string_view word_choices;        // for completions, as Option::choices; "<job>": jobs,
+                                        // "<one-job>": a single one
+  std::string_view later_choices = {};  // of the words after the first; empty: as of that one
   Tail tail = Tail::kWords;
   std::size_t least_words = 0;
   std::size_t most_words = 0;

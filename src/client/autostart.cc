@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -15,6 +16,7 @@
 #include <fstream>
 
 #include "base/home.h"
+#include "base/lock_holder.h"
 
 extern char** environ;
 
@@ -22,6 +24,10 @@ namespace tutti {
 namespace {
 
 constexpr auto kPatience = std::chrono::seconds(10);
+
+std::string lock_path(const std::string& home) {
+  return home + "/run/daemon.lock";
+}
 
 Result<UniqueFd> open_log(const std::string& home) {
   std::error_code failure;
@@ -68,26 +74,23 @@ Result<pid_t> spawn(const Endpoint& endpoint, const std::string& program,
   return child;
 }
 
-Error gave_up(const Endpoint& endpoint, std::string_view how) {
+// What daemons before this one wrote, the first `before` bytes, would only mislead.
+Error gave_up(const Endpoint& endpoint, std::string_view how, std::uintmax_t before) {
   const std::string log = daemon_log_path(endpoint.home);
-  const std::string tail = last_lines(log, 5);
+  const std::string tail = last_lines(log, 5, before);
   return {ErrorCode::kUnavailable, fmt::format("the daemon {}{}", how,
-                                               tail.empty() ? "; its log " + log + " is empty"
+                                               tail.empty() ? " and wrote nothing to its log " + log
                                                             : "; its log ends:\n" + tail)};
-}
-
-// Whether the daemon that took the home's lock last is alive. The lock itself is not tried: that
-// could turn away a daemon that is just starting.
-bool another_daemon_lives(const std::string& home) {
-  std::ifstream lock(home + "/run/daemon.lock");
-  pid_t owner = 0;
-  return lock >> owner && owner > 0 && (::kill(owner, 0) == 0 || errno == EPERM);
 }
 
 }  // namespace
 
 Result<void> start_daemon(const Endpoint& endpoint, const std::string& program,
                           const std::vector<std::string>& extra) {
+  if (const auto lost = lost_socket(endpoint)) return *lost;
+  std::error_code none;
+  const std::uintmax_t size = std::filesystem::file_size(daemon_log_path(endpoint.home), none);
+  const std::uintmax_t before = none ? 0 : size;
   auto child = spawn(endpoint, program, extra);
   if (!child) return child.error();
   const auto deadline = std::chrono::steady_clock::now() + kPatience;
@@ -95,18 +98,37 @@ Result<void> start_daemon(const Endpoint& endpoint, const std::string& program,
   bool last_try = false;
   for (int pause_ms = 2;; pause_ms = std::min(pause_ms * 2, 50)) {
     if (auto fd = connect_to(endpoint)) return {};
-    if (last_try) return gave_up(endpoint, "ended at once");
+    if (last_try) return gave_up(endpoint, "ended at once", before);
     // When two verbs start a daemon at once, one of the two ends: the other's socket is as good,
-    // but may need a moment.
-    last_try = gone && !another_daemon_lives(endpoint.home);
+    // but may need a moment. Its lock is not tried: that could turn it away while it starts.
+    last_try = gone && daemon_pid(endpoint.home) == 0;
     if (last_try) continue;
     if (std::chrono::steady_clock::now() > deadline) {
-      return gave_up(endpoint, "was started but does not answer");
+      return gave_up(endpoint, "was started but does not answer", before);
     }
     ::poll(nullptr, 0, pause_ms);
     int status = 0;
     gone = gone || ::waitpid(*child, &status, WNOHANG) == *child;
   }
+}
+
+std::int64_t daemon_pid(const std::string& home) {
+  return lock_holder(lock_path(home));
+}
+
+std::optional<Error> lost_socket(const Endpoint& endpoint) {
+  struct stat status {};
+  if (!endpoint.local() || ::lstat(endpoint.socket.c_str(), &status) == 0) return std::nullopt;
+  const std::int64_t pid = daemon_pid(endpoint.home);
+  if (pid == 0 || ::stat(lock_path(endpoint.home).c_str(), &status) != 0) return std::nullopt;
+  const auto begun = std::chrono::system_clock::from_time_t(status.st_mtim.tv_sec);
+  if (std::chrono::system_clock::now() - begun < kPatience) return std::nullopt;
+  return Error{
+      ErrorCode::kConflict,
+      fmt::format("the daemon (pid {}) runs, but its socket {} was removed, so that nobody "
+                  "can reach it; run 'kill {}': the next verb starts another, and running "
+                  "jobs go on",
+                  pid, endpoint.socket, pid)};
 }
 
 void remember_arguments(const std::string& home, const std::vector<std::string>& extra) {
@@ -134,12 +156,13 @@ bool autostart_forbidden() {
   return value != nullptr && *value != '\0' && std::string_view(value) != "0";
 }
 
-std::string last_lines(const std::string& path, std::size_t lines) {
+std::string last_lines(const std::string& path, std::size_t lines, std::uintmax_t from) {
   constexpr std::streamoff kMost = 8192;
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   if (!file) return {};
   const std::streamoff size = file.tellg();
-  file.seekg(std::max<std::streamoff>(0, size - kMost));
+  file.seekg(std::clamp<std::streamoff>(static_cast<std::streamoff>(from),
+                                        std::max<std::streamoff>(0, size - kMost), size));
   std::string text((std::istreambuf_iterator<char>(file)), {});
   while (!text.empty() && text.back() == '\n') text.pop_back();
   std::size_t at = text.size();

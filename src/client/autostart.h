@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +16,13 @@ namespace tutti {
 Result<void> start_daemon(const Endpoint& endpoint, const std::string& program,
                           const std::vector<std::string>& extra);
 
+// What to say of a daemon that runs but whose socket was removed, so that nobody can reach it;
+// nothing: there is none. One that has just been started is given the time to make its socket.
+std::optional<Error> lost_socket(const Endpoint& endpoint);
+
+// The process that serves `home`; zero: none of this machine and user.
+std::int64_t daemon_pid(const std::string& home);
+
 // The arguments of the last `tutti daemon start`, so that a daemon that is started again, by hand
 // or by itself, is the same one. A home that cannot be written is the daemon's to complain about.
 void remember_arguments(const std::string& home, const std::vector<std::string>& extra);
@@ -25,7 +34,8 @@ std::string own_program();
 // Whether $TUTTI_NO_AUTOSTART forbids starting a daemon.
 bool autostart_forbidden();
 
-// The last lines of a text file, for messages; empty when it cannot be read.
-std::string last_lines(const std::string& path, std::size_t lines);
+// The last lines of a text file behind its first `from` bytes, for messages; empty when it cannot
+// be read.
+std::string last_lines(const std::string& path, std::size_t lines, std::uintmax_t from = 0);
 
 }  // namespace tutti

@@ -41,6 +41,18 @@ TEST_F(AutostartTest, a_daemon_that_gives_up_is_reported_with_the_end_of_its_log
   EXPECT_NE(started.error().message.find("the disk is full"), std::string::npos);
 }
 
+TEST_F(AutostartTest, what_earlier_daemons_wrote_is_not_blamed_on_this_one) {
+  std::filesystem::create_directories(endpoint_.home);
+  std::ofstream(daemon_log_path(endpoint_.home)) << "the disk was full\n";
+  const auto told = [&](const char* text) {
+    return start_daemon(endpoint_, program(text), {}).error().message;
+  };
+  EXPECT_EQ(told("echo no such option >&2; exit 3\n"),
+            "the daemon ended at once; its log ends:\nno such option");
+  EXPECT_EQ(told("exit 3\n"), "the daemon ended at once and wrote nothing to its log " +
+                                  daemon_log_path(endpoint_.home));
+}
+
 TEST_F(AutostartTest, the_daemon_gets_its_home_its_own_session_and_no_terminal) {
   const std::string script =
       "echo \"$@\"; pwd; [ \"$(ps -o sid= -p $$ | tr -d ' ')\" = $$ ] && echo own session\n";

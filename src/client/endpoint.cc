@@ -32,8 +32,9 @@ Result<std::string> read_token(const std::string& path) {
 Error connect_error(const Endpoint& endpoint, int error_number) {
   if (error_number == ENOENT || error_number == ECONNREFUSED) {
     return {ErrorCode::kUnavailable,
-            fmt::format("no daemon listens at {}; start one with 'tutti daemon start'",
-                        endpoint.name())};
+            fmt::format("no daemon listens at {}; start one {}with 'tutti daemon start{}'",
+                        endpoint.name(), endpoint.local() ? "" : "there ",
+                        endpoint.local() ? "" : " --listen HOST:PORT")};
   }
   if (error_number == EACCES || error_number == EPERM) {
     return {ErrorCode::kDenied,

@@ -92,6 +92,7 @@ TaskView task_view(const json::value& value) {
   task.pid = number_at(value, "pid");
   task.started_at = time_at(value, "started_at");
   task.finished_at = time_at(value, "finished_at");
+  task.not_before = time_at(value, "not_before");
   task.exit_code = code_at(value, "exit_code");
   task.signal = number_at(value, "signal");
   task.ending = text_at(value, "ending");
@@ -201,6 +202,7 @@ StatusView status_view(const json::value& value) {
   status.pid = number_at(value, "pid");
   status.keeper_pid = number_at(value, "keeper_pid");
   status.home = text_at(value, "home");
+  status.listen = text_at(value, "listen");
   status.started_at = time_at(value, "started_at");
   status.slots = real_at(value, "slots");
   if (const auto* tasks = field_at(value, "tasks")) {

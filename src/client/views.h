@@ -85,6 +85,7 @@ struct TaskView {
   std::int64_t pid = 0;
   TimePoint started_at;
   TimePoint finished_at;
+  TimePoint not_before;  // of a queued one: when it runs again
   std::optional<int> exit_code;
   std::int64_t signal = 0;
   std::string ending;
@@ -149,6 +150,7 @@ struct NodeView {
 struct ExplanationView {
   std::uint64_t job = 0;
   std::int64_t task = 0;
+  bool of_task = false;  // that one was asked about, and not the job
   std::string state;
   std::string code;  // of the first reason
   std::vector<std::string> reasons;
@@ -170,6 +172,7 @@ struct StatusView {
   std::int64_t pid = 0;
   std::int64_t keeper_pid = 0;
   std::string home;
+  std::string listen;  // empty: only at its socket
   TimePoint started_at;
   double slots = 0;
   std::uint64_t queued = 0;

@@ -90,8 +90,9 @@ void Controller::retry(Selection selection, Reply<Changed> reply) {
                    std::move(reply));
 }
 
+// A question: answered though nothing can be written.
 void Controller::explain(JobId job, std::uint32_t task, Reply<Explanation> reply) {
-  command<Explanation>([this, job, task] { return accept_explain(job, task); }, std::move(reply));
+  post([this, job, task, reply = std::move(reply)] { reply(accept_explain(job, task)); });
 }
 
 void Controller::status(Reply<Status> reply) {
@@ -346,9 +347,13 @@ Result<Explanation> Controller::accept_explain(JobId id, std::uint32_t task) {
   if (job == nullptr) {
     const Result<JobRow> row = store_.load_job(id);
     if (!row) return row.error().code == ErrorCode::kNotFound ? no_such_job(id) : row.error();
-    return Explanation{.job = id, .task = task == kAnyTask ? 0 : task, .state = row->state};
+    if (task == kAnyTask) return Explanation{.job = id, .state = row->state};
+    const Result<TaskState> state = final_state(*row, task);
+    if (!state) return state.error();
+    return Explanation{.job = id, .task = task, .state = *state};
   }
-  if (task == kAnyTask) {
+  const bool any = task == kAnyTask;
+  if (any) {
     task = job->again.empty() ? job->next_fresh : job->again.back();
     for (std::uint32_t index = 0; index < job->tasks.count; ++index) {
       if (task < job->tasks.count && job->state_of(task) == TaskState::kQueued) break;
@@ -357,7 +362,19 @@ Result<Explanation> Controller::accept_explain(JobId id, std::uint32_t task) {
   }
   if (task >= job->tasks.count)
     return not_found(fmt::format("job {} has {} tasks only", id.value, job->tasks.count));
-  return tutti::explain(ledger_, id, task, now_);
+  Explanation answer = tutti::explain(ledger_, id, task, now_);
+  // Asked about the job, and none of its tasks waits.
+  if (any && answer.state != TaskState::kQueued) answer.state = ledger_.state_of(*job);
+  return answer;
+}
+
+// Of a task whose job has finished.
+Result<TaskState> Controller::final_state(const JobRow& job, std::uint32_t task) {
+  const auto rows = store_.load_tasks(job.id);
+  if (!rows) return rows.error();
+  const auto is_it = [&](const TaskRow& row) { return row.task.index == task; };
+  const auto found = std::find_if(rows->begin(), rows->end(), is_it);
+  return found == rows->end() ? job.rest : found->state;
 }
 
 std::vector<Node> Controller::present_nodes() const {

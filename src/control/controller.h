@@ -96,6 +96,7 @@ class Controller : public Front, public ReportSink {
   std::uint64_t cancel_one(const Selection& selection);
   Result<Changed> accept_retry(const Selection& selection);
   Result<Explanation> accept_explain(JobId job, std::uint32_t task);
+  Result<TaskState> final_state(const JobRow& job, std::uint32_t task);
   Result<Node> accept_node_state(const std::string& name, Node::State state,
                                  const std::string& reason);
   Result<Node> accept_node(Node node);

@@ -7,7 +7,37 @@ namespace tutti {
 namespace {
 
 constexpr std::size_t kMostKept = 64;
+// A spec may be megabytes, and stays here when its job has long ended.
+constexpr std::size_t kMostKeptBytes = std::size_t{8} << 20;
 constexpr std::uint32_t kLinesAtOnce = 1000;
+
+std::size_t bytes_of(const std::vector<std::string>& words) {
+  std::size_t bytes = 0;
+  for (const std::string& word : words) bytes += sizeof(std::string) + word.size();
+  return bytes;
+}
+
+std::size_t bytes_of(const Command& command) {
+  return bytes_of(command.argv) + command.shell.size() + command.script.size();
+}
+
+// Of what can be much in it.
+std::size_t bytes_of(const JobSpec& spec) {
+  std::size_t bytes = bytes_of(spec.command) + bytes_of(spec.env) + bytes_of(spec.remote_env) +
+                      spec.line_numbers.size() * sizeof(std::uint32_t);
+  for (const WorkerGroup& group : spec.gang.workers)
+    bytes += sizeof group + bytes_of(group.command) + bytes_of(group.env);
+  return bytes;
+}
+
+// A template, because what is kept is private.
+template <typename Kept>
+std::size_t kept_bytes(const Kept& kept) {
+  std::size_t bytes = bytes_of(kept.spec) + bytes_of(kept.lines);
+  for (const auto& context : kept.contexts)
+    bytes += bytes_of(context->env) + bytes_of(context->remote_env);
+  return bytes;
+}
 
 }  // namespace
 
@@ -45,8 +75,12 @@ Result<Launches::Kept*> Launches::kept(JobId job) {
   for (std::size_t group = 0; group < groups; ++group)
     fresh.contexts.push_back(
         std::make_shared<const LaunchContext>(context_of(job, fresh.spec, group)));
-  if (kept_.size() == kMostKept) {
-    kept_.erase(recent_.back());
+  std::size_t bytes = kept_bytes(fresh);
+  for (const auto& [other, entry] : kept_) bytes += kept_bytes(entry);
+  while (!recent_.empty() && (kept_.size() >= kMostKept || bytes > kMostKeptBytes)) {
+    const auto oldest = kept_.find(recent_.back());
+    bytes -= kept_bytes(oldest->second);
+    kept_.erase(oldest);
     recent_.pop_back();
   }
   recent_.push_front(job);

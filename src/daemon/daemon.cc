@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <string_view>
 #include <thread>
@@ -27,6 +28,7 @@
 #include "daemon/token.h"
 #include "exec/keeper/enforcement.h"
 #include "exec/keeper/keeper.h"
+#include "exec/keeper/limits_note.h"
 #include "exec/local/local_executor.h"
 #include "exec/local/snapshot.h"
 #include "exec/ssh/ssh_executor.h"
@@ -54,13 +56,14 @@ std::uint64_t raise_descriptor_limit() {
 }
 
 // Who waits for a lease keeps a connection open: as many as there are descriptors, but for those of
-// the daemon itself and of a few hundred short calls.
-std::uint32_t most_connections(std::uint32_t least) {
+// the daemon itself, its files and its ways to other machines.
+std::uint32_t most_connections(std::uint32_t usual) {
   constexpr rlim_t kOwn = 512;
   constexpr rlim_t kMost = 100'000;
   rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur < kOwn + least) return least;
-  return static_cast<std::uint32_t>(std::min(limit.rlim_cur - kOwn, kMost));
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return usual;
+  const rlim_t own = std::min(limit.rlim_cur / 2, kOwn);
+  return static_cast<std::uint32_t>(std::min(limit.rlim_cur - own, kMost));
 }
 
 // Signals that end the daemon are taken by one thread; those that a full disk or a vanished client
@@ -98,8 +101,15 @@ class Daemon {
   Result<void> start() {
     const std::uint64_t descriptors = raise_descriptor_limit();
     const std::string database = options_.home + "/tutti.db";
+    std::error_code ignored;
+    const bool fresh = !std::filesystem::exists(database, ignored);
     auto store = SqliteStore::open(database);
     if (!store) return store.error();
+    const auto aside = fresh ? set_logs_aside(options_.home) : Result<std::string>(std::string());
+    if (!aside) return aside.error();
+    if (!aside->empty())
+      std::fprintf(stderr, "tutti daemon: a new database; earlier jobs' output is in %s now\n",
+                   aside->c_str());
     store_ = std::move(*store);
     auto history = SqliteHistory::open(database);
     if (!history) return history.error();
@@ -176,17 +186,26 @@ class Daemon {
     return listening;
   }
 
+  std::string listen() const {
+    if (server_->tcp_port() == 0) return {};
+    return options_.listen.substr(0, options_.listen.rfind(':') + 1) +
+           std::to_string(server_->tcp_port());
+  }
+
   StatusFacts facts(TimePoint started_at) const {
+    const std::string missed = read_limits_note(options_.home);
     return {.version = TUTTI_VERSION,
             .pid = getpid(),
             .keeper_pid = executor_->keeper_pid(),
             .home = options_.home,
+            .listen = listen(),
             .started_at = started_at,
             .slots = machine_.cpus,
             .enforcement_mode = enforcement_mode_name(enforcement_.mode),
             .enforces_memory = enforcement_.memory,
-            .enforces_cpus = enforcement_.cpu,
-            .enforcement_detail = enforcement_.text};
+            .enforces_cpus = enforcement_.cpu && missed.empty(),
+            .enforcement_detail =
+                enforcement_.text + (missed.empty() ? "" : "; but not for " + missed)};
   }
 
   const DaemonOptions& options_;

@@ -39,6 +39,19 @@ Result<void> make_home(const std::string& home) {
   return {};
 }
 
+Result<std::string> set_logs_aside(const std::string& home) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  if (fs::is_empty(home + "/logs", error)) return std::string();
+  std::string aside;
+  for (int number = 1; aside.empty() || fs::exists(aside, error); ++number)
+    aside = fmt::format("{}/logs.{}", home, number);
+  fs::rename(home + "/logs", aside, error);
+  if (error) return io_error(fmt::format("cannot rename {}/logs", home), error.value());
+  if (const Result<void> made = make_home(home); !made) return made.error();
+  return aside;
+}
+
 Result<HomeLock> HomeLock::take(const std::string& home) {
   const std::string path = home + "/run/daemon.lock";
   UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));

@@ -13,13 +13,14 @@ namespace {
 constexpr std::uint32_t kJobsAtOnce = 500;
 constexpr std::uint32_t kTasksAtOnce = 10'000;
 
-// Nodes as they would be for somebody else: without what is on them at present.
-Result<std::vector<Node>> read_nodes_of(const std::string& database) {
+// What was measured of speeds, and nodes as they would be for somebody else: without what is on
+// them at present.
+Result<void> read_cluster_of(const std::string& database, Recording& recording) {
   const auto connection = open_reader(database);
   if (!connection) return connection.error();
   Result<Recovered> recovered = read_recovered(**connection);
   if (!recovered) return recovered.error();
-  std::vector<Node> nodes;
+  recording.speeds = std::move(recovered->speeds);
   for (Node& node : recovered->nodes) {
     if (node.state == Node::State::kGone) continue;
     node.state = Node::State::kUp;
@@ -31,9 +32,9 @@ Result<std::vector<Node>> read_nodes_of(const std::string& database) {
       device.foreign = MiB();
       device.healthy = true;
     }
-    nodes.push_back(std::move(node));
+    recording.nodes.push_back(std::move(node));
   }
-  return nodes;
+  return {};
 }
 
 // What nobody had said of its devices is what it was granted of them.
@@ -47,6 +48,16 @@ void take_grant(const std::vector<Node>& nodes, const TaskRow& row, Request& req
   if (grant.memory >= node->devices[grant.id.value].memory) return;
   wanted.memory = grant.memory;
   wanted.share = grant.share;
+}
+
+// The devices that a task had.
+std::optional<Configuration> had_by(const std::vector<Node>& nodes, const TaskRow& row) {
+  const auto node =
+      std::find_if(nodes.begin(), nodes.end(), [&](const Node& one) { return one.id == row.node; });
+  if (row.devices.empty() || node == nodes.end()) return std::nullopt;
+  const std::uint32_t first = row.devices.front().id.value;
+  if (first >= node->devices.size()) return std::nullopt;
+  return Configuration{node->devices[first].type, static_cast<std::uint32_t>(row.devices.size())};
 }
 
 // Whether enough of the job has ended to repeat it.
@@ -63,6 +74,7 @@ Result<bool> read_runs(SqliteHistory& history, const std::vector<Node>& nodes, J
       if (!is_final(row.state) || !row.started_at || !row.ended_at) continue;
       job.runs.push_back(std::max(row.ended_at - row.started_at, Duration(0)));
       take_grant(nodes, row, job.spec.request);
+      if (job.runs.size() == 1) job.had = had_by(nodes, row);
     }
   }
   if (job.spec.tasks.shape == TaskSet::Shape::kGang) return job.runs.size() == tasks;
@@ -82,7 +94,7 @@ Result<void> read_jobs_of(SqliteHistory& history, TimePoint since, Recording& re
       Result<JobSpec> spec = history.spec(summary.row.id);
       if (!spec) return spec.error();
       if (spec->lease) continue;
-      RecordedJob job{summary.row.id, *std::move(spec), summary.row.submitted_at, {}};
+      RecordedJob job{summary.row.id, *std::move(spec), summary.row.submitted_at, {}, {}};
       const Result<bool> whole = read_runs(history, recording.nodes, summary.row.id, job);
       if (!whole) return whole.error();
       if (*whole)
@@ -101,9 +113,7 @@ Result<Recording> read_recording(const std::string& home, TimePoint since) {
   if (!std::filesystem::exists(database))
     return not_found("there is no history in " + home + "; $TUTTI_HOME says where it is");
   Recording recording;
-  Result<std::vector<Node>> nodes = read_nodes_of(database);
-  if (!nodes) return nodes.error();
-  recording.nodes = *std::move(nodes);
+  if (const Result<void> read = read_cluster_of(database, recording); !read) return read.error();
   const auto history = SqliteHistory::open(database);
   if (!history) return history.error();
   if (const Result<void> read = read_jobs_of(**history, since, recording); !read)

@@ -33,8 +33,16 @@ void set_cluster(const std::vector<Pool>& pools, RunResult& run) {
   for (const Pool& pool : pools) {
     run.devices += pool.devices();
     for (std::uint32_t number = 0; number < pool.nodes; ++number)
-      run.nodes.push_back({pool_node_name(pool, number), pool.type, pool.per_node});
+      run.nodes.push_back({pool_node_name(pool, number),
+                           std::vector<std::string>(pool.per_node, pool.type),
+                           static_cast<double>(pool.per_node)});
   }
+}
+
+void note_late(std::size_t jobs, RunResult& run) {
+  if (jobs == 0) return;
+  run.notes.push_back("Jobs that come after the last round and are not counted: " +
+                      std::to_string(jobs) + "; --rounds makes it longer.");
 }
 
 void SummaryBuilder::add(const JobResult& job, double horizon_s) {

@@ -15,6 +15,8 @@ struct JobSpan {
   double to_s = 0;
   std::string type;                // of the devices; empty: none, CPUs only
   std::vector<std::string> nodes;  // one entry for each device, or for each node without devices
+  // Which of its node's devices each entry is; empty: nobody says.
+  std::vector<std::uint32_t> devices;
 };
 
 // What became of one job. All times are seconds since the simulation's start.
@@ -26,9 +28,9 @@ struct JobResult {
   std::optional<double> finish_s;  // none: it had not ended at the horizon
   double queue_s = 0;              // time without devices, from submission to end or horizon
   std::uint32_t restarts = 0;      // starts after the first one
-  double device_s = 0;             // devices × seconds
-  std::uint32_t devices = 0;       // that its user asked for
-  std::optional<double> alone_s;   // how long it would take with its 1/N share of the devices
+  double device_s = 0;  // devices × seconds; of a shared one the part that it was granted
+  double devices = 0;   // that its user asked for
+  std::optional<double> alone_s;  // how long it would take with its 1/N share of the devices
   std::optional<double> deadline_s;
   std::vector<JobSpan> spans;
 };
@@ -38,17 +40,17 @@ struct ClusterSample {
   double at_s = 0;
   std::uint32_t waiting = 0;
   std::uint32_t running = 0;
-  std::uint32_t devices_used = 0;
+  double devices_used = 0;  // that somebody has
   // Devices that are idle on nodes that are partly used.
-  std::uint32_t devices_stranded = 0;
+  double devices_stranded = 0;
   double throughput = 0;  // benchmarks that define one; else zero
 };
 
 // A node of the cluster that was simulated, for pictures of it.
 struct ClusterNode {
   std::string name;
-  std::string type;           // of its devices; empty: it has none
-  std::uint32_t devices = 0;  // or cores, if the cluster has no devices at all
+  std::vector<std::string> types;  // of its devices, one after the other
+  double devices = 0;              // how many; or cores, if the cluster has no devices at all
 };
 
 // One simulation from beginning to end. A value.
@@ -56,7 +58,7 @@ struct RunResult {
   std::string policy;
   std::string workload;
   double horizon_s = 0;  // when the simulation ended
-  std::uint32_t devices = 0;
+  double devices = 0;
   bool cores = false;  // the cluster has no devices: `devices` counts cores
   std::vector<ClusterNode> nodes;
   std::vector<JobResult> jobs;  // all that were submitted, in the order of submission
@@ -69,6 +71,8 @@ struct RunResult {
 std::string pool_node_name(const Pool& pool, std::uint32_t number);
 // The run is one on these pools.
 void set_cluster(const std::vector<Pool>& pools, RunResult& run);
+// Notes that so many jobs would have come after the last round.
+void note_late(std::size_t jobs, RunResult& run);
 
 // The figures of a run, over all submitted jobs: one that has not ended counts as ended at the
 // horizon. Times in seconds.
@@ -100,7 +104,7 @@ Summary summarise(const RunResult& run);
 // The same, fed with one thing after the other: of a job it keeps one number.
 class SummaryBuilder {
  public:
-  explicit SummaryBuilder(std::uint32_t devices) : devices_(devices) {}
+  explicit SummaryBuilder(double devices) : devices_(devices) {}
 
   // A job that has ended, or at the end one that has not. `horizon_s` counts for the latter.
   void add(const JobResult& job, double horizon_s);
@@ -109,7 +113,7 @@ class SummaryBuilder {
   Summary summary(double horizon_s) const;
 
  private:
-  std::uint32_t devices_;
+  double devices_;
   std::vector<double> times_;  // from submission to end
   Summary sums_;               // what is a mean in the end is a sum here
   double first_submit_s_ = 0;

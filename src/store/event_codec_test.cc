@@ -97,6 +97,18 @@ TEST(EventCodec, jobs_of_the_fourth_version_have_neither_configurations_nor_a_mo
   EXPECT_EQ(decoded->body, EventBody(JobSubmitted{}));
 }
 
+TEST(EventCodec, speeds_of_the_fifth_version_are_those_of_the_best_plan) {
+  const SpeedsChanged changed{{{{{"bert", 1, 1}, {"a100", 1, 1}}, std::nullopt}}};
+  std::string buffer;
+  EncodedEvent encoded = encode({TimePoint(1), changed}, buffer);
+  buffer[0] = 5;
+  buffer.erase(buffer.size() - 2, 1);  // the stages, before the flag
+  encoded.body = buffer;
+  const auto decoded = decode(encoded);
+  ASSERT_TRUE(decoded) << decoded.error().message;
+  EXPECT_EQ(decoded->body, EventBody(changed));
+}
+
 TEST(EventCodec, seconds_that_are_no_number_are_corrupt) {
   const SpeedCell cell{{"bert", 1, 1}, {"a100", 1, 1}};
   for (const double seconds : {-1.0, -0.0, std::numeric_limits<double>::infinity(),

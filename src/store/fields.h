@@ -76,6 +76,7 @@ void cell_fields(auto& codec, auto& cell) {
   codec.text(cell.shape.type);
   codec.number(cell.shape.nodes);
   codec.number(cell.shape.per_node);
+  if (codec.since(6)) codec.number(cell.stages);
 }
 
 void rank_fields(auto& codec, auto& ranks) {

@@ -143,7 +143,7 @@ std::vector<Event> sample_events() {
       {at, AttemptMeasured{attempt, DeviceId(3), MiB(12000)}},
       {at, ProfileChanged{"train", sample_profile()}},
       {at, SpeedsChanged{{{{{"bert", 1300000000, 256}, {"a100", 1, 4}}, Speed{5.5}},
-                          {{{"moe", 690000000, 512}, {"v100", 2, 8}}, std::nullopt}}}},
+                          {{{"moe", 690000000, 512}, {"v100", 2, 8}, 4}, std::nullopt}}}},
   };
 }
 

@@ -234,7 +234,8 @@ class RandomRecords {
   }
   SpeedChange speed_change() {
     return {{{coin() ? "bert" : "moe", 1 + wide() % 1'000'000, 1 + wide() % 4},
-             {coin() ? "a100" : "V100", 1 + narrow() % 3, 1 + narrow() % 3}},
+             {coin() ? "a100" : "V100", 1 + narrow() % 3, 1 + narrow() % 3},
+             narrow() % 3},
             coin() ? std::optional(Speed{static_cast<double>(narrow()) / 7}) : std::nullopt};
   }
   AttemptId attempt() { return {{JobId(wide()), narrow()}, narrow()}; }

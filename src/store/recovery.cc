@@ -91,7 +91,7 @@ Result<void> read_profiles(Connection& connection, Recovered& recovered) {
 
 Result<void> read_speeds(Connection& connection, SpeedTable& speeds) {
   Query query = connection.query(
-      "SELECT model, parameters, batch, type, nodes, per_node, seconds FROM speeds");
+      "SELECT model, parameters, batch, type, nodes, per_node, stages, seconds FROM speeds");
   for (;;) {
     const auto row = query.next();
     if (!row) return row.error();
@@ -103,7 +103,8 @@ Result<void> read_speeds(Connection& connection, SpeedTable& speeds) {
     cell.shape.type.assign(query.bytes_at(3));
     cell.shape.nodes = static_cast<std::uint32_t>(query.integer_at(4));
     cell.shape.per_node = static_cast<std::uint32_t>(query.integer_at(5));
-    const double seconds = query.real_at(6);
+    cell.stages = static_cast<std::uint32_t>(query.integer_at(6));
+    const double seconds = query.real_at(7);
     if (!(seconds >= 0) || cell.shape.devices() == 0) return connection.corrupt("row of a speed");
     speeds.set(std::move(cell), {seconds});
   }

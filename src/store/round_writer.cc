@@ -155,16 +155,16 @@ Result<void> RoundWriter::write_speeds(const EventBody& body) {
   const auto* changed = std::get_if<SpeedsChanged>(&body);
   if (changed == nullptr) return {};
   Query upsert = connection_.query(
-      "INSERT OR REPLACE INTO speeds(model, parameters, batch, type, nodes, per_node, seconds) "
-      "VALUES(?, ?, ?, ?, ?, ?, ?)");
+      "INSERT OR REPLACE INTO speeds(model, parameters, batch, type, nodes, per_node, stages, "
+      "seconds) VALUES(?, ?, ?, ?, ?, ?, ?, ?)");
   Query forget = connection_.query(
       "DELETE FROM speeds WHERE model = ? AND parameters = ? AND batch = ? AND type = ? AND "
-      "nodes = ? AND per_node = ?");
+      "nodes = ? AND per_node = ? AND stages = ?");
   for (const auto& [cell, speed] : changed->changes) {
     Query& query = speed ? upsert : forget;
     query.text(cell.run.name).integer(static_cast<std::int64_t>(cell.run.parameters));
     query.integer(static_cast<std::int64_t>(cell.run.batch)).text(cell.shape.type);
-    query.integer(cell.shape.nodes).integer(cell.shape.per_node);
+    query.integer(cell.shape.nodes).integer(cell.shape.per_node).integer(cell.stages);
     if (speed) query.real(speed->seconds);
     if (auto done = query.run(); !done) return done;
   }

@@ -13,13 +13,26 @@ namespace {
 
 constexpr std::int64_t kApplicationId = 0x54757474;  // "Tutt", in the file's header
 
-#define TUTTI_SPEEDS_TABLE                                                                         \
+// As format 5 had it.
+#define TUTTI_SPEEDS_WITHOUT_STAGES                                                                \
   "CREATE TABLE speeds(model TEXT NOT NULL, parameters INTEGER NOT NULL, batch INTEGER NOT NULL, " \
   "type TEXT NOT NULL, nodes INTEGER NOT NULL, per_node INTEGER NOT NULL, seconds REAL NOT NULL, " \
   "PRIMARY KEY(model, parameters, batch, type, nodes, per_node)) WITHOUT ROWID;"
+#define TUTTI_SPEEDS_TABLE                                                                         \
+  "CREATE TABLE speeds(model TEXT NOT NULL, parameters INTEGER NOT NULL, batch INTEGER NOT NULL, " \
+  "type TEXT NOT NULL, nodes INTEGER NOT NULL, per_node INTEGER NOT NULL, "                        \
+  "stages INTEGER NOT NULL, seconds REAL NOT NULL, "                                               \
+  "PRIMARY KEY(model, parameters, batch, type, nodes, per_node, stages)) WITHOUT ROWID;"
 
 // Where only records and events changed, the tables stay as they are: those say their own version.
-constexpr Migration kSteps[] = {{1, ""}, {2, ""}, {3, ""}, {4, TUTTI_SPEEDS_TABLE}};
+constexpr Migration kSteps[] = {
+    {1, ""},
+    {2, ""},
+    {3, ""},
+    {4, TUTTI_SPEEDS_WITHOUT_STAGES},
+    {5, "ALTER TABLE speeds RENAME TO speeds_of_5;" TUTTI_SPEEDS_TABLE
+        "INSERT INTO speeds SELECT model, parameters, batch, type, nodes, per_node, 0, seconds "
+        "FROM speeds_of_5; DROP TABLE speeds_of_5;"}};
 constexpr std::span<const Migration> kMigrations = kSteps;
 
 // Debian's build overwrites deleted content by default, which costs time; the home folder is
@@ -133,6 +146,33 @@ Result<void> create_private(const std::string& path) {
   return {};
 }
 
+// With a new database, what was written last, and is in the log beside it only, would be thrown
+// away; and so would be all that a file was which is empty now.
+Result<void> refuse_what_was_emptied(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code failure;
+  const auto size_of = [&](const std::string& file) {
+    const auto size = fs::file_size(file, failure);
+    return failure ? 0 : size;
+  };
+  if (size_of(path) > 0) return {};
+  const bool exists = fs::exists(path, failure);
+  const std::string state = exists ? "empty" : "not there";
+  if (size_of(path + "-wal") > 0)
+    return Error{ErrorCode::kCorrupt,
+                 "database " + path + " is " + state +
+                     ", but its write-ahead log is there: put the database back beside it, or move "
+                     "tutti.db-wal and tutti.db-shm away, too, to begin with an empty one"};
+  const bool logs = fs::exists(fs::path(path).parent_path() / "logs" / "0", failure);
+  if (exists && logs)
+    return Error{
+        ErrorCode::kCorrupt,
+        "database " + path +
+            " is empty, but there is output of its jobs: restore a backup of it, or move it "
+            "away to begin with an empty one"};
+  return {};
+}
+
 Result<void> prepare_writer(Connection& connection) {
   const auto header = read_header(connection);
   if (!header) return header.error();
@@ -160,6 +200,7 @@ Result<void> migrate(Connection& connection, std::span<const Migration> steps, i
 }
 
 Result<std::unique_ptr<Connection>> open_writer(const std::string& path) {
+  if (auto kept = refuse_what_was_emptied(path); !kept) return kept.error();
   if (auto created = create_private(path); !created) return created.error();
   auto connection = Connection::open(path, Connection::Mode::kReadWrite);
   if (!connection) return connection;
@@ -171,6 +212,7 @@ Result<std::unique_ptr<Connection>> open_writer(const std::string& path) {
 }
 
 Result<void> check_database(const std::string& path) {
+  if (auto kept = refuse_what_was_emptied(path); !kept) return kept;
   std::error_code failure;
   if (!std::filesystem::exists(path, failure)) return {};
   auto connection = Connection::open(path, Connection::Mode::kReadOnly);

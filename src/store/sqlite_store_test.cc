@@ -259,7 +259,7 @@ TEST_F(SqliteStoreTest, the_journal_can_be_read_in_pieces) {
 
 TEST_F(SqliteStoreTest, speeds_come_back_to_the_last_bit_and_forgotten_ones_do_not) {
   const SpeedCell kept{{"bert", 1'300'000'000, 128}, {"a100", 1, 4}};
-  const SpeedCell gone{{"bert", 1'300'000'000, 256}, {"a100", 1, 4}};
+  const SpeedCell gone{{"bert", 1'300'000'000, 128}, {"a100", 1, 4}, 2};
   const double seconds = 2.9559504985809326;
   Round round;
   round.events = {{TimePoint(1), SpeedsChanged{{{kept, Speed{1}}, {gone, Speed{0}}}}},

@@ -77,7 +77,7 @@ TEST_F(StoreFaults, a_newer_database_is_refused_and_left_untouched) {
   const Error error = open_error();
   EXPECT_EQ(error.code, ErrorCode::kUnsupported);
   EXPECT_EQ(error.message, "database " + path() +
-                               " was written by a newer Tutti (format 7, this one knows 5): "
+                               " was written by a newer Tutti (format 7, this one knows 6): "
                                "upgrade tutti, or use another TUTTI_HOME");
   EXPECT_EQ(content_of(path()), before);
   EXPECT_EQ(SqliteHistory::open(path()).error().code, ErrorCode::kUnsupported);
@@ -92,6 +92,21 @@ TEST_F(StoreFaults, a_database_of_format_four_gets_a_table_of_speeds) {
   round.events = {{TimePoint(1), SpeedsChanged{{{{{"bert", 1, 1}, {"a100", 1, 1}}, Speed{2}}}}}};
   EXPECT_TRUE((*store)->commit(round));
   EXPECT_EQ((*store)->recover()->speeds.size(), 1u);
+}
+
+TEST_F(StoreFaults, speeds_of_format_five_are_those_of_the_best_plan) {
+  fill();
+  run_sql(path(),
+          "DROP TABLE speeds; CREATE TABLE speeds(model TEXT NOT NULL, parameters INTEGER NOT "
+          "NULL, batch INTEGER NOT NULL, type TEXT NOT NULL, nodes INTEGER NOT NULL, per_node "
+          "INTEGER NOT NULL, seconds REAL NOT NULL, PRIMARY KEY(model, parameters, batch, type, "
+          "nodes, per_node)) WITHOUT ROWID; INSERT INTO speeds VALUES('bert', 1, 1, 'a100', 1, 4, "
+          "2.5); PRAGMA user_version = 5");
+  auto store = SqliteStore::open(path());
+  ASSERT_TRUE(store) << store.error().message;
+  SpeedTable expected;
+  expected.set({{"bert", 1, 1}, {"a100", 1, 4}, 0}, {2.5});
+  EXPECT_EQ((*store)->recover()->speeds, expected);
 }
 
 TEST_F(StoreFaults, a_database_of_another_program_is_refused) {

@@ -17,6 +17,24 @@ namespace json = boost::json;
 // How a word is quoted: bare where it can be, or in quotes always, because it stands beside text.
 using Quote = std::string (*)(std::string_view);
 
+bool is_number_as_written(const json::value& value) {
+  return value.is_string() && value.get_string().starts_with(kAsWritten);
+}
+
+// As JSON text, numbers as they were written.
+std::string as_written(const json::value& value) {
+  const std::string text = json_text(value);
+  const std::string marked{'"', kAsWritten};
+  std::string out;
+  std::size_t at = 0;
+  for (std::size_t mark = 0; (mark = text.find(marked, at)) != text.npos;) {
+    const std::size_t end = text.find('"', mark + 1);
+    out.append(text, at, mark - at).append(text, mark + 2, end - mark - 2);
+    at = end + 1;
+  }
+  return out.append(text, at);
+}
+
 // One value as words for a shell: scalars and objects are one word, an array one for each element.
 Result<std::string> shell_words(const json::value& value, std::string_view key, Quote quote) {
   if (const auto* array = value.if_array()) {
@@ -32,7 +50,8 @@ Result<std::string> shell_words(const json::value& value, std::string_view key, 
   if (value.is_null()) return quote("");
   const auto* object = value.if_object();
   const bool encoded = object != nullptr && object->size() == 1 && object->contains("base64");
-  if (!value.is_string() && !encoded) return quote(json_text(value));
+  if (is_number_as_written(value) || (!value.is_string() && !encoded))
+    return quote(as_written(value));
   auto word = word_from_json(value, shown(key));
   if (!word) return word;
   return quote(*word);
@@ -137,12 +156,15 @@ Result<std::string> command_of(const json::value& element, std::string_view patt
     return command_of(*command, pattern);
   }
   if (element.is_array()) {
+    for (const auto& word : element.get_array())
+      if (is_number_as_written(word))
+        return invalid_input("the words of a command must be strings: " + as_written(word));
     auto words = words_from_json(element, "the command");
     if (!words) return words.error();
     if (words->empty()) return invalid_input("the command has no words");
     return shell_join(*words);
   }
-  if (!element.is_string()) {
+  if (!element.is_string() || is_number_as_written(element)) {
     return invalid_input("a command must be a string, an array of strings or an object");
   }
   return word_from_json(element, "the command");
@@ -180,7 +202,7 @@ Result<std::vector<std::string>> from_lines(std::string_view text, std::string_v
     text.remove_prefix(length == text.npos ? text.size() : length + 1);
     if (row.find_first_not_of(" \t\r") == row.npos) continue;
     const std::string where = "line " + std::to_string(number);
-    const auto value = parse_json(row);
+    const auto value = parse_json_as_written(row);
     if (!value) return invalid_input(where + ": " + value.error().message);
     const auto done = append(*value, pattern, where, lines);
     if (!done) return done.error();
@@ -195,7 +217,7 @@ Result<std::vector<std::string>> lines_from_json(std::string_view text, std::str
     const auto checked = check_places(pattern);
     if (!checked) return checked.error();
   }
-  const auto whole = parse_json(text);
+  const auto whole = parse_json_as_written(text);
   if (whole && whole->is_array()) return from_array(whole->get_array(), pattern);
   if (whole) {
     std::vector<std::string> one;

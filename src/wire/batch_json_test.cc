@@ -40,6 +40,16 @@ TEST(BatchJson, an_object_fills_the_pattern) {
               ElementsAre("train --lr 0.5 --name='a b' 3 true ''"));
 }
 
+TEST(BatchJson, numbers_stay_as_they_are_written) {
+  EXPECT_THAT(lines(R"({"x":1.0,"y":12345678901234567890123,"u":1E5,"z":0.10,"n":-0,"i":7})",
+                    "a {x} {y} {u} {z} {n} {i}"),
+              ElementsAre("a 1.0 12345678901234567890123 1E5 0.10 -0 7"));
+  EXPECT_THAT(lines(R"({"all":[1.0,2],"of":{"lr":1e-05,"to":[0.10,"\"1.0"]}})", "a {all} {of}"),
+              ElementsAre(R"(a 1.0 2 '{"lr":1e-05,"to":[0.10,"\"1.0"]}')"));
+  EXPECT_THAT(error_of_batch("[1.0]"), HasSubstr("element 1"));
+  EXPECT_THAT(error_of_batch(R"([["echo",1.0]])"), HasSubstr("must be strings: 1.0"));
+}
+
 TEST(BatchJson, an_array_in_a_pattern_is_several_words) {
   EXPECT_THAT(lines(R"([{"files":["a b","c"]}])", "cat {files} > out"),
               ElementsAre("cat 'a b' c > out"));

@@ -10,6 +10,7 @@
 #include "core/spec/dependency.h"
 #include "core/spec/field.h"
 #include "core/spec/model_text.h"
+#include "core/spec/quantity.h"
 #include "core/spec/text.h"
 #include "core/spec/validate.h"
 #include "wire/gang_json.h"
@@ -117,9 +118,9 @@ Result<void> read_after(const json::value& value, Draft& draft) {
   if (array == nullptr) return invalid_input("after must be an array of job ids");
   for (const auto& element : *array) {
     const auto dependency = dependency_of(element);
-    if (!dependency) return invalid_input("after: " + dependency.error().message);
+    if (!dependency) return of_field("after", dependency.error());
     const auto added = add_dependency(draft.spec.after, *dependency);
-    if (!added) return invalid_input("after: " + added.error().message);
+    if (!added) return of_field("after", added.error());
   }
   return {};
 }

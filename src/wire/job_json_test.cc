@@ -156,6 +156,8 @@ TEST(JobJson, wrong_types_and_ranges_name_the_field) {
       {"gpu_util", "1.5"},
       {"labels", "\"a\""},
       {"priority", "1.5"},
+      {"priority", "\"1\""},
+      {"retries", "\"1\""},
       {"priority", "99999999999"},
       {"time", "-1"},
       {"time", "\"soon\""},

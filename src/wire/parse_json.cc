@@ -31,6 +31,15 @@ struct Building {
 
   json::value_stack stack;
   std::uint64_t keys = 0;
+  bool as_written = false;
+
+  // True: it stands on the stack as it is written.
+  bool keep_text(const json::value& number, std::string_view text) {
+    if (!as_written || json_text(number) == text) return false;
+    stack.push_chars(std::string(1, kAsWritten));
+    stack.push_string(text);
+    return true;
+  }
 
   bool on_document_begin(error_code&) { return true; }
   bool on_document_end(error_code&) { return true; }
@@ -62,12 +71,12 @@ struct Building {
     return true;
   }
   bool on_number_part(json::string_view, error_code&) { return true; }
-  bool on_int64(std::int64_t number, json::string_view, error_code&) {
-    stack.push_int64(number);
+  bool on_int64(std::int64_t number, json::string_view text, error_code&) {
+    if (!keep_text(number, text)) stack.push_int64(number);
     return true;
   }
-  bool on_uint64(std::uint64_t number, json::string_view, error_code&) {
-    stack.push_uint64(number);
+  bool on_uint64(std::uint64_t number, json::string_view text, error_code&) {
+    if (!keep_text(number, text)) stack.push_uint64(number);
     return true;
   }
   bool on_double(double number, json::string_view text, error_code& error) {
@@ -77,7 +86,7 @@ struct Building {
     }
     // The library's number may be off in its last digit. What is too small for one stays zero.
     std::from_chars(text.data(), text.data() + text.size(), number);
-    stack.push_double(number);
+    if (!keep_text(number, text)) stack.push_double(number);
     return true;
   }
   bool on_bool(bool truth, error_code&) {
@@ -168,9 +177,7 @@ std::string reason_of(const error_code& error) {
   return error.message();
 }
 
-}  // namespace
-
-Result<json::value> parse_json(std::string_view text, const JsonLimits& limits) {
+Result<json::value> parse(std::string_view text, const JsonLimits& limits, bool as_written) {
   if (text.size() > limits.size) {
     return Error{ErrorCode::kExhausted, "JSON: " + std::to_string(text.size()) +
                                             " bytes are too many, at most " +
@@ -179,6 +186,7 @@ Result<json::value> parse_json(std::string_view text, const JsonLimits& limits) 
   json::parse_options options;
   options.max_depth = limits.depth;
   json::basic_parser<Building> parser(options);
+  parser.handler().as_written = as_written;
   parser.handler().stack.reset(json::make_shared_resource<json::monotonic_resource>());
   error_code error;
   std::size_t at = parser.write_some(false, text.data(), text.size(), error);
@@ -195,6 +203,16 @@ Result<json::value> parse_json(std::string_view text, const JsonLimits& limits) 
   json::value value = parser.handler().stack.release();
   if (count_keys(value) != parser.handler().keys) return duplicate_key(text, options);
   return value;
+}
+
+}  // namespace
+
+Result<json::value> parse_json(std::string_view text, const JsonLimits& limits) {
+  return parse(text, limits, false);
+}
+
+Result<json::value> parse_json_as_written(std::string_view text, const JsonLimits& limits) {
+  return parse(text, limits, true);
 }
 
 }  // namespace tutti

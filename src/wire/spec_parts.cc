@@ -21,6 +21,9 @@ constexpr std::array<std::string_view, 12> kTextFields = {
     "name",  "project",   "kind",  "array",   "workdir",        "output",
     "error", "framework", "image", "failure", "configurations", "model"};
 
+// Those whose value is a number only, as it has no units.
+constexpr std::array<std::string_view, 2> kNumberFields = {"priority", "retries"};
+
 // A number as a user would have written it on the command line. Six decimals are more than any
 // field keeps: 0.1 + 0.2 is 0.3 here and not a little more, which would be rounded up.
 std::string number_text(const json::value& value) {
@@ -58,6 +61,8 @@ Result<std::string> scalar_from_json(std::string_view field, const json::value& 
   const bool text_only =
       std::find(kTextFields.begin(), kTextFields.end(), field) != kTextFields.end();
   if (value.is_number() && !text_only) return number_text(value);
+  if (std::find(kNumberFields.begin(), kNumberFields.end(), field) != kNumberFields.end())
+    return invalid_input(std::string(field) + " must be a whole number");
   if (!text_only && !value.is_string()) {
     return invalid_input(std::string(field) + " must be a number or a string");
   }

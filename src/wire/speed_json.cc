@@ -41,15 +41,16 @@ Result<void> read_row(std::string_view name, const json::value& value, SpeedTabl
     const auto fail = [&](const Error& error) {
       return invalid_input(std::string(name) + ": " + error.message);
     };
-    const auto shape = parse_column_name(member.key());
-    if (!shape) return fail(shape.error());
+    auto cell = parse_cell_name(member.key());
+    if (!cell) return fail(cell.error());
+    cell->run = *run;
     const auto speed = speed_from_json(member.value());
     if (!speed)
       return fail(invalid_input(std::string(member.key()) + ": " + speed.error().message));
     const std::size_t before = table.size();
-    table.set({*run, *shape}, *speed);
+    table.set(*cell, *speed);
     if (table.size() == before)
-      return fail(invalid_input("the cell " + column_name(*shape) + " stands twice in the table"));
+      return fail(invalid_input("the cell " + cell_name(*cell) + " stands twice in the table"));
     if (table.size() > kMostCells) return invalid_input("more than a million cells");
   }
   return {};
@@ -98,7 +99,7 @@ json::value speeds_to_json(const SpeedTable& table) {
   for (const auto& [cell, speed] : table.entries()) {
     json::value& row = rows[format_model_run(cell.run)];
     if (!row.is_object()) row = json::object();
-    row.as_object()[column_name(cell.shape)] = speed.fits() ? speed.seconds : -1.0;
+    row.as_object()[cell_name(cell)] = speed.fits() ? speed.seconds : -1.0;
   }
   return json::object{{"optimal", std::move(rows)}};
 }
@@ -136,7 +137,7 @@ std::string speeds_text(const SpeedTable& table) {
       text += ",\n";
     }
     run = &cell.run;
-    text += "\"" + column_name(cell.shape) +
+    text += "\"" + cell_name(cell) +
             "\": " + json_text(json::value(speed.fits() ? speed.seconds : -1.0));
   }
   return text + (run == nullptr ? "}\n}\n" : "\n}\n}\n}\n");

@@ -10,8 +10,9 @@
 namespace tutti {
 
 // A table of speeds as JSON: {"optimal": {"bert_1.3B_128": {"2_a100_2_n_4_d": 5.5}}}, seconds of an
-// iteration; -1 (and every number that is not positive) means that it does not fit. Other members
-// are refused. Errors name the cell.
+// iteration; -1 (and every number that is not positive) means that it does not fit. The name of
+// a cell with definite stages ends in them: "2_a100_2_n_4_d_2_s". Other members are refused. Errors
+// name the cell.
 Result<SpeedTable> speeds_from_json(const boost::json::value& value);
 boost::json::value speeds_to_json(const SpeedTable& table);
 

@@ -36,6 +36,20 @@ TEST(SpeedJson, a_table_is_read_and_written_as_it_was) {
   EXPECT_FALSE(looks_like_speeds("{\"version\": 1}"));
 }
 
+TEST(SpeedJson, cells_may_have_definite_stages) {
+  const auto table = read_speeds(
+      "{\"optimal\": {\"bert_1B_2\": {\"1_a_1_n_4_d\": 1, \"1_a_1_n_4_d_2_s\": 1.5, "
+      "\"1_a_1_n_4_d_1_s\": -1}}}");
+  ASSERT_TRUE(table) << table.error().message;
+  EXPECT_EQ(table->find({{"bert", 1'000'000'000, 2}, {"a", 1, 4}, 2})->seconds, 1.5);
+  EXPECT_EQ(*read_speeds(speeds_text(*table)), *table);
+  EXPECT_EQ(*read_speeds(speed_csv(*table)), *table);
+  EXPECT_EQ(*speeds_from_json(speeds_to_json(*table)), *table);
+  EXPECT_THAT(
+      read_speeds("{\"optimal\": {\n\"b_1B_2\": {\n\"1_a_1_n_4_d_5_s\": 1}}}").error().message,
+      StartsWith("line 3: b_1B_2: '1_a_1_n_4_d_5_s': stages must be"));
+}
+
 TEST(SpeedJson, an_empty_table_is_one_too) {
   EXPECT_TRUE(read_speeds(speeds_text({}))->empty());
 }

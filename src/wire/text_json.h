@@ -20,6 +20,12 @@ struct JsonLimits {
 // a double cannot hold. The error names the byte at which reading stopped.
 Result<boost::json::value> parse_json(std::string_view text, const JsonLimits& limits = {});
 
+// The same, for texts that go on as text: a number that json_text() would write otherwise, such as
+// 1.0, is a string of kAsWritten, which no other string can hold, and its digits.
+inline constexpr char kAsWritten = '\xFF';
+Result<boost::json::value> parse_json_as_written(std::string_view text,
+                                                 const JsonLimits& limits = {});
+
 // The value as JSON text without spaces. Unlike the library's own it writes 1.5, not 1.5E0.
 std::string json_text(const boost::json::value& value);
 

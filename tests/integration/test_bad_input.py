@@ -95,6 +95,16 @@ def test_nonsense_quantities_are_refused(daemon, option):
     assert daemon.api.get("/v1/jobs")["jobs"] == []
 
 
+def test_refusals_begin_with_the_option_once(daemon):
+    for option, value, told in [("--after", "1:foo", "after '1:foo': write"),
+                                ("--mem", "-5G", "mem '-5G': write"),
+                                ("--time", "soon", "time 'soon': write"),
+                                ("--mem", "9" * 30 + "G", f"mem '{'9' * 30}G': is more than")]:
+        done = daemon("submit", f"{option}={value}", "--", "true")
+        assert done.code == 2 and done.err.startswith(f"tutti submit: {told}"), done
+    assert "slots '0': must be more than zero" in daemon("daemon", "restart", "--slots", "0").err
+
+
 def test_priority_out_of_range_is_refused(daemon):
     for value in ("99999999999", "-99999999999", "1.5", "high", ""):
         done = daemon("submit", f"--priority={value}", "--", "true")

@@ -1,6 +1,7 @@
 """Batches: many lines, one job, results line by line."""
 
 import json
+import re
 
 import pytest
 
@@ -46,7 +47,8 @@ def test_failing_line_is_named_with_its_number_in_the_file(daemon, work):
     (work / "lines.txt").write_text("true\n\n# note\nsh -c 'exit 3'\ntrue\n")
     done = daemon("batch", "lines.txt")
     assert done.code == 1
-    assert "line 4 failed (exit 3): sh -c 'exit 3'" in done.err
+    assert "line 4 (task 1.2) failed (exit 3): sh -c 'exit 3'" in done.err
+    assert re.search(r"(?m)^ +2 +4 +failed ", daemon.ok("show", "last").out)
     assert "3 tasks: 2 succeeded, 1 failed" in done.out
 
 
@@ -87,9 +89,11 @@ def test_last_line_without_newline_and_windows_line_ends_count(daemon):
 
 
 def test_empty_batch_is_fine(daemon):
-    done = daemon("batch", "-", input="# nothing\n\n")
-    assert done.code == 0
-    assert "no command" in done.err
+    for call, text in ((["-"], "# nothing\n\n"), (["--from-json", "-"], "\n"),
+                       (["--from-json", "-"], "[]")):
+        done = daemon("batch", *call, input=text)
+        assert done.code == 0, done
+        assert "no command" in done.err
 
 
 def test_missing_file_is_an_error_that_names_it(daemon):

@@ -3,7 +3,9 @@
 import random
 import secrets
 import signal
+import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -184,6 +186,22 @@ def test_lost_attempts_follow_their_retry_rule(daemon, work):
     daemon.kill_keeper()
     assert daemon.wait(job) == 0
     assert records(work / "ran") == {1: [1, 2], 2: [1, 2]}
+
+
+def test_a_copied_home_leaves_the_jobs_of_the_original_alone(daemon, work, make_tutti):
+    job = daemon.submit("--", "sh", "-c", f"{UNTIL_GO}; echo end")
+    daemon.until_state(job, "running")
+    with tempfile.TemporaryDirectory(prefix="tt", dir="/tmp") as folder:
+        subprocess.run(["cp", "-r", daemon.home, f"{folder}/home"], check=True)
+        copy = make_tutti(f"{folder}/home")
+        # There its job is gone, because its keeper is another one's.
+        copy.ok("daemon", "start")
+        copy.until_final(job)
+        assert not copy.end()
+    assert daemon.job(job)["state"] == "running"
+    (work / "go").touch()
+    assert daemon.wait(job) == 0
+    assert daemon.ok("logs", job).stdout == b"end\n"
 
 
 def test_keeper_and_daemon_killed_together(daemon, work):

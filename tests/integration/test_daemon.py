@@ -1,5 +1,7 @@
 """The daemon itself: start, stop, restart, and doing nothing when there is nothing to do."""
 
+import os
+import signal
 import socket
 import time
 
@@ -59,6 +61,17 @@ def test_jobs_survive_stop_and_start(daemon, work):
     (work / "go").touch()
     assert daemon.wait(running) == 3
     assert daemon.wait(queued) == 0
+
+
+def test_a_job_that_ended_without_the_daemon_has_run_no_longer_than_its_task(daemon, work):
+    job = daemon.submit("--", "sh", "-c", f"{UNTIL_GO}; rm going")
+    (work / "going").touch()
+    daemon.until_state(job, "running")
+    daemon.ok("daemon", "stop")
+    (work / "go").touch()
+    wait_until(lambda: not (work / "going").exists())
+    assert daemon.wait(job) == 0
+    assert daemon.job(job)["finished_at"] == daemon.api.tasks(job)[0]["finished_at"]
 
 
 def test_jobs_survive_restart(daemon, work):
@@ -200,3 +213,38 @@ def test_home_is_private(daemon):
     for path in daemon.home.rglob("*"):
         if path.is_file() and path.suffix in (".db", ".sqlite"):
             assert path.stat().st_mode & 0o077 == 0, path
+
+
+def test_status_tells_the_port_that_it_got(tutti):
+    tutti.start("--listen", "127.0.0.1:0")
+    host, port = tutti.status()["listen"].split(":")
+    assert host == "127.0.0.1" and int(port) > 0
+    assert f"listen  127.0.0.1:{port}\n" in tutti.ok("daemon", "status").out
+
+
+def test_restart_leaves_a_daemon_elsewhere_alone(tutti):
+    port = tutti.listen()
+    pid = tutti.pid()
+    there = {"TUTTI_HOST": f"127.0.0.1:{port}"}
+    done = tutti("daemon", "restart", env=there)
+    assert done.code == 2 and "elsewhere" in done.err, done
+    assert tutti.pid() == pid
+    assert f"127.0.0.1:{port}" in tutti.ok("daemon", "status", env=there).out
+    tutti.ok("daemon", "stop")
+    nobody = tutti("doctor", env=there)
+    assert nobody.code == 1 and f"127.0.0.1:{port}" in nobody.out, nobody
+    assert "starts with the first job" not in nobody.out
+
+
+def test_a_daemon_whose_socket_was_removed_is_named(daemon):
+    pid = daemon.pid()
+    (daemon.home / "run/tutti.sock").unlink()
+    lock = daemon.home / "run/daemon.lock"
+    os.utime(lock, (lock.stat().st_atime, lock.stat().st_mtime - 3600))
+    for verb in (["ls"], ["daemon", "stop"], ["daemon", "status"]):
+        done = daemon(*verb, timeout=8)
+        assert done.code == 1 and f"kill {pid}" in done.err, done
+    doctor = daemon("doctor")
+    assert doctor.code == 1 and f"kill {pid}" in doctor.out, doctor
+    os.kill(pid, signal.SIGTERM)
+    wait_until(lambda: daemon("ls").code == 0)

@@ -102,6 +102,21 @@ def test_running_and_finished_jobs_are_said_to_be_so(busy):
     assert "cancelled" in busy.ok("explain", "1").out
 
 
+def test_a_task_is_told_by_its_own_name_and_state(daemon):
+    job = daemon.submit("--array", "1-2", "--", "sh", "-c", 'exit $((TUTTI_TASK - 1))')
+    assert daemon.wait(job) == 1
+    assert daemon.ok("explain", job).out == f"Job {job} does not wait: its state is failed.\n"
+    for task, state in [(1, "succeeded"), (2, "failed")]:
+        told = f"Task {job}.{task} does not wait: its state is {state}.\n"
+        assert daemon.ok("explain", f"{job}.{task}").out == told
+        assert daemon.ok("explain", "-q", f"{job}.{task}").out == f"{state}\n"
+    blocker = daemon.submit("--cpus", "2", "--", "sleep", "600")
+    daemon.until_state(blocker, "running")
+    waiting = daemon.submit("--array", "1-2", "--", "true")
+    assert daemon.ok("explain", f"{waiting}.2").out.startswith(f"Task {waiting}.2 waits:\n")
+    assert daemon.ok("explain", waiting).out.startswith(f"Job {waiting} waits:\n")
+
+
 def test_room_kept_for_an_older_job_is_named(tutti):
     tutti.start(slots=2)
     tutti.until_state(tutti.submit("--time", "1h", "--", "sleep", "600"), "running")

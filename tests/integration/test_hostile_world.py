@@ -15,7 +15,7 @@ import pytest
 
 import processes
 from driver import UNTIL_GO
-from waiting import SLOW, wait_until
+from waiting import SANITIZED, SLOW, wait_until
 
 
 def database(tutti):
@@ -75,8 +75,10 @@ def test_full_disk_is_a_clear_error_and_loses_nothing(small_disk, make_tutti):
     assert refused, "a full disk took a hundred submissions"
     assert refused.code == 1
     assert "space" in refused.err.lower() or "full" in refused.err.lower(), refused
+    assert "succeeded" in tutti.ok("explain", before).out
     doctor = tutti("doctor", env={"TUTTI_NO_AUTOSTART": "1"})
     assert doctor.code != 0
+    assert "disk: - free" not in doctor.out
     assert "space" in doctor.out.lower() or "full" in doctor.out.lower(), doctor
     filler.unlink()
     wait_until(lambda: tutti("run", "--", "true").code == 0, what="it goes on when there is room")
@@ -161,6 +163,25 @@ def test_more_clients_than_descriptors_are_served_one_after_the_other(tutti):
     assert "descriptors: only 256 files" in tutti("doctor").out
 
 
+def test_of_too_many_connections_the_last_are_refused_at_once(tutti):
+    limit = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
+    tutti.start(slots=2, preexec_fn=limit)
+    idle = [tutti.api.connection() for _ in range(300)]
+    try:
+        for connection in idle:
+            connection.connect()
+        done = tutti("ls", timeout=15)
+        assert done.code == 1 and "too many connections" in done.err, done
+        status = tutti("daemon", "status", timeout=15)
+        assert status.code == 1 and "too many connections" in status.err, status
+        doctor = tutti("doctor").out
+        assert "too many connections" in doctor and "only 256 files" in doctor, doctor
+    finally:
+        for connection in idle:
+            connection.close()
+    wait_until(lambda: tutti("run", "--", "true", timeout=20).code == 0)
+
+
 def test_home_under_a_file_is_a_clear_error(make_tutti, work):
     (work / "file").write_text("")
     tutti = make_tutti(work / "file" / "home")
@@ -223,6 +244,36 @@ def test_truncated_database_is_refused(daemon):
     done = daemon("ls")
     assert done.code == 1, done
     assert "damaged" in done.err or "malformed" in done.err or "corrupt" in done.err
+
+
+def test_a_database_that_was_emptied_is_refused(daemon):
+    assert daemon("run", "--", "echo", "before").code == 0
+    database = daemon.home / "tutti.db"
+    log = daemon.home / "tutti.db-wal"
+    daemon.kill9()
+    kept, logged = database.read_bytes(), log.read_bytes()
+    assert logged
+    for content in (b"", None):
+        database.write_bytes(content) if content is not None else database.unlink()
+        done = daemon("ls")
+        assert done.code == 1 and "its write-ahead log is there" in done.err
+        assert "its write-ahead log is there" in daemon("doctor").out
+        assert log.read_bytes() == logged
+    database.write_bytes(kept)
+    assert daemon.ok("logs", "1").stdout == b"before\n"
+    daemon.ok("daemon", "stop")
+    database.write_bytes(b"")
+    done = daemon("ls")
+    assert done.code == 1 and "there is output of its jobs" in done.err
+
+
+def test_a_new_database_overwrites_no_output(daemon):
+    assert daemon("run", "--", "echo", "before").code == 0
+    daemon.ok("daemon", "stop")
+    (daemon.home / "tutti.db").rename(daemon.home / "away.db")
+    assert daemon("run", "--", "echo", "after").out == "after\n"
+    told = [path.read_bytes() for path in sorted(daemon.home.glob("logs*/0/1.out"))]
+    assert told == [b"after\n", b"before\n"]
 
 
 def test_newer_database_is_refused_and_not_changed(daemon):
@@ -364,3 +415,19 @@ def test_clients_of_all_kinds_at_once(daemon):
     for thread in threads:
         thread.join()
     assert not problems
+
+
+@pytest.mark.skipif(SANITIZED, reason="sanitizers keep what was given back")
+def test_what_ended_leaves_no_megabytes_in_the_daemon(daemon):
+    before = resident(daemon.pid())
+    script = "#!/bin/sh\n#" + "x" * (4 << 20) + "\n"
+    jobs = [daemon.api.post("/v1/jobs", {"script": script})["id"] for _ in range(30)]
+    for job in jobs:
+        daemon.wait(job)
+    assert resident(daemon.pid()) < before + (100 << 10)
+
+
+def resident(pid):
+    """In KiB."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS"))

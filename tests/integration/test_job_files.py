@@ -53,6 +53,18 @@ def test_script_in_another_language_runs_by_its_first_line(daemon, write):
     assert daemon.ok("run", "train.py", "a b").out == "['a b']\n"
 
 
+@pytest.mark.parametrize("verb", [["submit"], ["submit", "--dry-run"], ["run"]])
+def test_a_work_directory_that_is_not_there_is_refused(daemon, write, work, verb):
+    write("job.yaml", "name: x\ncommand: pwd\nworkdir: nonexistent\n")
+    done = daemon(*verb, "job.yaml")
+    assert done.code == 1, done
+    # A long path is cut.
+    told = f"job.yaml:1: workdir: cannot use '{work}/nonexistent"[:60]
+    assert told in done.err and "No such file" in done.err, done
+    assert daemon("submit", "-C", "nonexistent", "--", "true").code == 1
+    assert daemon.ok("run", "-C", "/", "job.yaml").out == "/\n"
+
+
 def test_bad_directive_names_file_line_and_nearest(daemon, write):
     write("train.sh", "#!/bin/bash\n#TUTTI --cpu 4\ntrue\n")
     done = daemon("submit", "train.sh")

@@ -1,6 +1,7 @@
 """What a job can be told: options, dependencies, arrays, retries, priorities, patterns."""
 
 import os
+import re
 
 import pytest
 
@@ -49,6 +50,9 @@ def test_output_patterns_name_files(daemon, work):
 def test_output_alone_takes_both_streams(daemon, work):
     assert daemon.wait(daemon.submit("-o", "both", "--", "sh", "-c", "echo o; echo e >&2")) == 0
     assert sorted((work / "both").read_text().split()) == ["e", "o"]
+    for more in ([], ["--tail", "5"], ["--json"]):
+        done = daemon.ok("logs", *more, "last")
+        assert (done.out.count("o\\n" if more == ["--json"] else "o\n"), done.stderr) == (1, b"")
 
 
 @pytest.mark.parametrize("pattern, told", [("x-%q", "%q"), ("same", "%t")])
@@ -192,6 +196,13 @@ def test_logs_of_every_attempt_are_kept(daemon):
     assert daemon.ok("logs", "1", "--attempt", "1").stdout == b"attempt 1\n"
 
 
+def test_show_of_a_job_in_back_off_tells_its_last_try(daemon):
+    job = daemon.submit("--retries", "5", "--backoff", "1h", "--", "sh", "-c", "exit 9")
+    wait_until(lambda: "last try   attempt 1: exit 9" in daemon.ok("show", job).out)
+    assert re.search(r"(?m)^  runs again in (1h|59m)", daemon.ok("show", job).out)
+    daemon.ok("cancel", job)
+
+
 def test_back_off_is_waited_for_and_doubles(daemon, work):
     daemon("run", "--retries", "2", "--backoff", "300ms", "--", "sh", "-c",
            'date +%s%N >> ran; false')
@@ -299,3 +310,15 @@ def test_drained_node_gets_nothing_new_until_resumed(daemon):
     assert daemon.state(job) == "queued"
     daemon.ok("nodes", "resume", node)
     assert daemon.wait(job) == 0
+
+
+def test_output_that_a_retry_overwrites_is_told(daemon, work):
+    call = ["--retries", "1", "--backoff", "1ms", "-o", "o", "--", "sh", "-c", "echo $TUTTI_ATTEMPT; exit 1"]
+    assert "each attempt overwrites o;" in daemon.ok("submit", *call).err
+    daemon.wait(1)
+    done = daemon.ok("logs", "--attempt", "1", "1")
+    assert done.out == "2\n" and "the last one, 2;" in done.err
+    call[5] = "o.%a"
+    assert daemon.ok("submit", *call).err == ""
+    daemon.wait(2)
+    assert (daemon.ok("logs", "--attempt", "1", "2").out, (work / "o.2").read_text()) == ("1\n", "2\n")

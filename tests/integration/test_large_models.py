@@ -54,9 +54,11 @@ def test_plan_works_without_a_daemon(tutti):
     (tutti.work / "speeds.json").write_text(json.dumps(SPEEDS))
     plan = tutti.ok("plan", "-m", "bert", "-p", "1.3B", "-b", "256", "--file", "speeds.json",
                     "--gpus", "2xA100-80G,8xV100", "--json").json()
-    cells = {(cell["type"], cell["devices"]): cell for cell in plan["cells"]}
-    assert cells["A100-80G", 2]["measured"] and cells["A100-80G", 2]["seconds"] == 10.5
-    assert not cells["V100", 8]["measured"] and 5 < cells["V100", 8]["seconds"] < 12
+    cells = {(cell["type"], cell["devices"], cell["stages"]): cell for cell in plan["cells"]}
+    assert [key for key in cells if key[:2] == ("V100", 8)] == [("V100", 8, n) for n in (1, 2, 4, 8)]
+    assert cells["A100-80G", 2, 1]["measured"] and cells["A100-80G", 2, 1]["seconds"] == 10.5
+    assert not cells["A100-80G", 2, 2]["measured"] and 10.5 < cells["A100-80G", 2, 2]["seconds"] < 12
+    assert not cells["V100", 8, 2]["measured"] and 5 < cells["V100", 8, 2]["seconds"] < 12
     chosen = plan["cells"][plan["chosen"]]
     assert chosen["seconds"] == min(cell["seconds"] for cell in plan["cells"] if cell["fits"])
     text = tutti.ok("plan", "-m", "bert", "-p", "1.3B", "-b", "256", "--file", "speeds.json").out
@@ -68,9 +70,10 @@ def test_plan_works_without_a_daemon(tutti):
 
 def test_plan_shows_the_gpus_of_the_daemon(speeds):
     plan = speeds.ok("plan", "-m", "bert", "-p", "1.3B", "-b", "256", "--json").json()
-    shapes = [(cell["type"], cell["devices"]) for cell in plan["cells"]]
-    assert shapes == [("A100-80G", 1), ("A100-80G", 2),
-                      ("V100-32G", 1), ("V100-32G", 2), ("V100-32G", 4)]
+    shapes = [(cell["type"], cell["devices"], cell["stages"]) for cell in plan["cells"]]
+    assert shapes == [("A100-80G", 1, 1), ("A100-80G", 2, 1), ("A100-80G", 2, 2),
+                      ("V100-32G", 1, 1), ("V100-32G", 2, 1), ("V100-32G", 2, 2),
+                      ("V100-32G", 4, 1), ("V100-32G", 4, 2), ("V100-32G", 4, 4)]
     assert "profile check" not in speeds.ok("profile", "check").out
 
 
@@ -122,7 +125,35 @@ def test_a_run_is_measured_with_the_letters_of_the_seed(mixed):
     assert done["log"] == log and "iteration_time: 0.25" in (mixed.work / log).read_text()
     assert done["seconds"] == 0.5 and done["iterations"] == 4
     table = mixed.ok("profile", "ls", "--speeds", "--json").json()["optimal"]
-    assert table == {"bert_1.3B_32": {"1_A100_1_n_2_d": 0.5}}
+    assert table == {"bert_1.3B_32": {"1_A100_1_n_2_d_1_s": 0.5}}
+
+
+def test_stages_are_measured_kept_and_planned_with(mixed):
+    run = ("profile", "run", "-x", "1_V100", "-d", "4", "-m", "bert", "-p", "1.3B", "-b", "32", "--stages")
+    line = 'echo "iteration_time: $TUTTI_PROFILE_STAGES"'
+    command = ("--", "sh", "-c", f"{line}; {line}")
+    done = mixed.ok(*run, "2", "--json", *command).json()
+    assert done["cell"] == "1_V100_1_n_4_d_2_s" and done["seconds"] == 2
+    assert done["log"].endswith("/bs_32_params_1.3B_stages_2_auto_try_0.log")
+    assert "on 4 × V100 in 4 stages: 4s" in mixed.ok(*run, "4", *command).out
+    refused = mixed(*run, "5", *command)
+    assert refused.code == 2 and "--stages must be a whole number from 1 to 4" in refused.err
+    mixed.ok("daemon", "restart", "--emulate-gpus", "2xA100-80G,4xV100-32G")
+    mixed.ok("profile", "export", "--speeds", "speeds.csv")
+    assert "bert,1.3B,32,V100,1,4,4,4" in (mixed.work / "speeds.csv").read_text().splitlines()
+    plan = mixed.ok("plan", "-m", "bert", "-p", "1.3B", "-b", "32", "-f", "speeds.csv", "--json").json()
+    known = {cell["stages"]: cell["seconds"] for cell in plan["cells"] if cell["stages_basis"] == "known"}
+    assert known == {2: 2, 4: 4} and plan["cells"][plan["chosen"]]["stages"] == 2
+    dry = mixed.ok("submit", "--dry-run", "--configurations", "4xV100,2xA100", "--model", "bert_1.3B_32",
+                   "--", "true").out
+    assert "▶ 4xV100: 2s an iteration (measured)" in dry
+
+
+def test_stages_that_cannot_be_are_refused_with_their_line(mixed):
+    (mixed.work / "bad.csv").write_text(
+        "model,parameters,batch,type,nodes,devices_per_node,seconds,stages\nbert,1B,2,a100,1,4,1,5\n")
+    done = mixed("profile", "import", "bad.csv")
+    assert done.code == 2 and "bad.csv:2: stages must be a whole number from 1 to 4" in done.err, done
 
 
 def test_out_of_gpu_memory_is_a_cell_that_does_not_fit(mixed):
@@ -135,13 +166,17 @@ def test_out_of_gpu_memory_is_a_cell_that_does_not_fit(mixed):
 
 def test_a_run_that_reports_nothing_says_what_is_missing(mixed):
     done = mixed("profile", "run", "-x", "1_V100", "-m", "bert", "-p", "1B", "-b", "32", "--", "true")
-    assert done.code == 1 and "iteration_time: 0.123" in done.err, done
+    assert done.code == 1 and "has no line such as 'iteration_time: 0.123'" in done.err, done
+    done = mixed("profile", "run", "-x", "1_V100", "-m", "bert", "-p", "1B", "-b", "32", "--", "echo",
+                 "iteration_time: 9")
+    assert done.code == 1 and "one line only" in done.err and "warming up" in done.err, done
     assert mixed.ok("profile", "ls", "--speeds", "--json").json()["optimal"] == {}
 
 
 def test_several_workers_are_measured_as_the_cell_that_they_were(mixed):
     done = mixed.ok("profile", "run", "-x", "2_V100", "-d", "1", "-m", "bert", "-p", "1B", "-b", "32", "-s",
-                    "wiki", "--json", "--", "sh", "-c", "echo iteration_time=0.5 $TUTTI_RANK").json()
+                    "wiki", "--json", "--", "sh", "-c",
+                    "for i in 1 2; do echo iteration_time=0.5 $TUTTI_RANK; done").json()
     # Both workers found room on the one node that there is.
     assert done["cell"] == "1_V100_1_n_2_d" and done["seconds"] == 0.5
     assert done["log"].startswith("profile_result/2_nodes_1_devices_per_node/2_V100/bert_wiki/bs_32")

@@ -56,6 +56,15 @@ def test_half_a_core_is_half_a_core_where_enforced(daemon):
     assert limited < 0.75
 
 
+def test_a_tiny_part_of_a_core_leaves_the_limits_of_others_in_force(daemon):
+    enforced = daemon.api.get("/v1/status")["enforcement"]
+    assert daemon("run", "--cpus", "0.005", "--", "true").code == 0
+    done = daemon("run", "--mem", "50M", "--", sys.executable, "-c", "x = b'x' * (200 << 20)")
+    if enforced["mode"] != "process group":
+        assert done.code == 137, done
+    assert daemon.api.get("/v1/status")["enforcement"] == enforced
+
+
 def test_doctor_and_status_say_which_limits_are_in_force(daemon):
     enforced = daemon.api.get("/v1/status")["enforcement"]
     assert enforced["mode"] in ("cgroup v2", "cgroup v1", "process group")

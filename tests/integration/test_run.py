@@ -147,14 +147,15 @@ def test_ctrl_c_cancels_and_leaves_no_process(daemon, work):
     assert daemon.state(1) == "cancelled"
 
 
-def test_closed_stdout_does_not_break_the_job(daemon):
+def test_a_job_that_prints_for_nobody_is_cancelled_as_a_pipe_would(daemon):
     read, write = os.pipe()
-    child = daemon.spawn("run", "--", "sh", "-c", "seq 1 200000", stdout=write)
+    child = daemon.spawn("run", "--", "sh", "-c", "while echo y; do sleep 0.02; done", stdout=write)
     os.close(write)
     os.read(read, 100)
     os.close(read)
-    child.wait(60)
-    assert daemon.until_final(1)["state"] == "succeeded"
+    assert child.wait(60) == 141
+    assert b"nobody reads its output: cancelling job 1" in child.stderr.read()
+    assert daemon.until_final(1)["state"] == "cancelled"
 
 
 def test_time_limit_is_124_and_says_so(daemon):
@@ -236,3 +237,11 @@ def test_daemon_started_by_a_verb_outlives_that_verbs_session(tutti, work):
     shell.stdout.close()
     assert tutti.wait(1) == 0
     assert tutti.pid() == pid
+
+
+def test_stdout_closed_by_the_caller_gets_nothing_and_harms_nothing(daemon):
+    for verb in (["run", "--", "echo", "x"], ["logs", "last"]):
+        done = subprocess.run(["sh", "-c", '"$@" >&-', "sh", daemon.binary, *verb],
+                              env=daemon.environment(), cwd=daemon.work, stderr=subprocess.PIPE)
+        assert (done.returncode, done.stderr) == (0, b"")
+    assert daemon.ok("logs", "last").stdout == b"x\n"

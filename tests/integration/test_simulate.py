@@ -94,7 +94,8 @@ def test_what_fits_nowhere_is_told(tutti, work):
     (work / "w.yaml").write_text(
         "cluster: [{nodes: 1, cpus: 2}]\njobs: [{runs: 1s}, {name: big, runs: 1s, gpus: 1}]\n")
     told = tutti.ok("simulate", "w.yaml").out
-    assert "Note: 1 jobs fit no node and are not counted" in told
+    assert "Note: 1 job fits no node and is not counted; the first: no node" in told
+    assert told.endswith(", or add a node.\n")
 
 
 def test_report_is_one_page_with_everything(tutti, work, work_file):
@@ -147,14 +148,27 @@ def test_benchmarks_tell_what_never_runs_and_nothing_that_is_not_known(tutti, ar
     told = tutti.ok(*arena, "--json").json()
     assert (told["summary"]["finished"], told["summary"]["unfair"]) == (1, None)
     assert "which never run: 1; the first: 'odd'" in told["notes"][0]
+    assert told["jobs"][1]["queue_s"] == told["jobs"][1]["jct_s"]
     shown = tutti.ok(*arena).out
     assert "the first: 'odd'" in shown and "fair share" not in shown
+
+
+def test_options_that_change_nothing_in_a_benchmark_are_said_to(tutti, arena):
+    notes = tutti.ok(*arena, "--knowledge", "warm", "--json").json()["notes"]
+    assert notes[-1] == "--knowledge changes nothing: all speeds of arena-1280 are measured."
+    assert not any("--" in note for note in tutti.ok(*arena, "--restart-cost", "others", "--json").json()["notes"])
+
+
+def test_a_comparison_of_one_is_a_list(tutti, arena):
+    assert len(tutti.ok(*arena, "--compare", "fifo", "--json").json()["runs"]) == 1
 
 
 @pytest.mark.parametrize("arguments, said", [
     ([], "what shall be simulated?"),
     (["work.yaml", "--from-history"], "exclude each other"),
     (["work.yaml", "--policy", "fast"], "none of fair, fifo, backfill, srtf, las"),
+    (["work.yaml", "--policy", "tutti"], "'tutti' is for --benchmark; other work takes fair, fifo,"),
+    (["work.yaml", "--compare", "fair,sia"], "'sia' is for --benchmark"),
     (["work.yaml", "--policy", "fair", "--compare", "fair,fifo"], "exclude each other"),
     (["work.yaml", "--compare", "fair,fair"], "is there twice"),
     (["work.yaml", "--since", "7d"], "--since needs --from-history"),
@@ -169,10 +183,6 @@ def test_benchmarks_tell_what_never_runs_and_nothing_that_is_not_known(tutti, ar
     (["--benchmark", "sia-64"], "needs --data FOLDER and --workload FILE"),
     (["--benchmark", "sia-64", "--data", "d", "--workload", "w", "--add-nodes", "1xA100:8"],
      "not for benchmarks"),
-    (["--benchmark", "sia-64", "--data", "d", "--workload", "w", "--restart-cost", "crius"],
-     "--restart-cost is for --benchmark arena-1280"),
-    (["--benchmark", "arena-1280", "--data", "d", "--workload", "w", "--knowledge", "cold"],
-     "--knowledge is not for --benchmark arena-1280"),
     (["--benchmark", "sia-64", "--data", "d", "--workload", "."], "'.' is a folder; name a file"),
     (["work.yaml", "--cluster", "."], "'.' is a folder; name a file"),
     (["work.yaml", "--timing"], "--timing needs --benchmark"),
@@ -210,7 +220,7 @@ def test_history_runs_again_and_the_daemon_is_not_disturbed(daemon, work):
     assert told["devices"] == 2
     assert daemon.pid() == pid and daemon.api.get("/v1/jobs") == before
     shown = daemon.ok("simulate", "--from-history", "--add-nodes", "1xcpu:2").out
-    assert "1 jobs of which nothing has ended yet were left out" in shown
+    assert "1 job of which no task has run and ended was left out" in shown
     assert "2 nodes: 4 cores" in shown
 
 

@@ -36,6 +36,8 @@ class Pool:
 
     def add(self, *machines, **options):
         self.know(*machines)
+        # What ranks keep in /tmp is named after their ports, and these machines share it.
+        options.setdefault("ports", self.tutti.ports.text)
         words = [w for name, value in options.items() for w in ("--" + name.replace("_", "-"), value)]
         self.tutti.ok("nodes", "add", *words, *[m.name for m in machines])
 

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import signal
 
 import pytest
 
@@ -116,7 +117,7 @@ def test_refusals(daemon, work):
     calls = [("sumbit",), ("submit", "--cpu", "2", "--", "true"), ("submit",), ("show", "99"),
              ("show", "x"), ("ls", "--state", "runing"), ("submit", "--cpus", "64", "--", "true"),
              ("submit", "--array", "1-1000000000000", "--", "true"), ("submit", "job.yaml"),
-             ("submit", "--mem", "many", "--", "true"), ("cancel", "all"), ("logs", "7"),
+             ("submit", "--mem", "many", "--", "true"), ("cancel", "1,2"), ("logs", "7"),
              ("completions", "csh"), ("nodes", "drian", "x"), ("retry", "1"),
              ("batch", "missing.txt"), ("submit", "--after", "12", "--", "true"),
              ("submit", "-g", "1", "--", "true"), ("wait", "--timeout", "soon", "1")]
@@ -191,7 +192,8 @@ def test_mistyped_option_suggests_the_nearest(tutti, verb):
 @pytest.mark.parametrize("call", [("submit",), ("run", "--"), ("batch",), ("show",), ("logs",),
                                   ("explain",), ("cancel",), ("wait",), ("retry",), ("daemon",),
                                   ("completions",), ("show", "1", "2"), ("submit", "--cpus"),
-                                  ("ls", "--json=5"), ("show", "1-3")])
+                                  ("ls", "--json=5"), ("show", "1-3"),
+                                  ("logs", "--attempt", "0", "1")])
 def test_wrong_call_is_2(tutti, call):
     done = tutti(*call)
     assert done.code == 2, done
@@ -201,7 +203,8 @@ def test_wrong_call_is_2(tutti, call):
 
 def test_errors_in_json_are_one_object_with_error(daemon):
     for call, code in [(("show", "--json", "99"), 1), (("ls", "--json", "--state", "x"), 2),
-                       (("submit", "--json", "--cpus", "64", "true"), 1)]:
+                       (("submit", "--json", "--cpus", "64", "true"), 1),
+                       (("foo", "--json"), 2), (("--json",), 2)]:
         done = daemon(*call)
         assert done.code == code, done
         error = done.json()["error"]
@@ -292,6 +295,18 @@ def test_logs_follow_to_the_last_byte_and_return_the_code(daemon, work):
     assert child.returncode == 5
 
 
+@pytest.mark.parametrize("verb", ["logs", "submit"])
+def test_following_ends_when_nobody_reads_and_the_job_goes_on(daemon, verb):
+    command = ["--", "sh", "-c", "while echo y; do sleep 0.02; done"]
+    words = ["logs", "-f", daemon.submit(*command)] if verb == "logs" else ["submit", "-f", *command]
+    child = daemon.spawn(*words)
+    child.stdout.readline()
+    child.stdout.close()
+    assert child.wait(60) == 141
+    assert daemon.state(1) == "running"
+    daemon.ok("cancel", 1)
+
+
 def test_logs_of_a_job_that_has_not_started_are_empty_or_say_so(daemon):
     daemon.submit("--cpus", "2", "--", "sleep", "600")
     job = daemon.submit("--", "true")
@@ -311,6 +326,9 @@ def test_logs_of_many_tasks_need_a_choice(daemon):
 
 
 def test_mass_cancel_on_a_pipe_needs_yes(daemon):
+    nothing = daemon("cancel", "all")
+    assert (nothing.code, nothing.out) == (daemon("cancel", "-y", "all").code, daemon("cancel", "-y", "all").out)
+    assert "-y" not in nothing.err
     first = daemon.submit("--", "sleep", "600")
     daemon.submit("--", "sleep", "600")
     done = daemon("cancel", "all")
@@ -349,7 +367,13 @@ def test_output_to_a_closed_pipe_is_no_crash(daemon):
     child = daemon.spawn("ls", "--all")
     child.stdout.close()
     child.wait(60)
-    assert child.returncode in (0, 1, 141), child.returncode
+    assert child.returncode in (0, 141), child.returncode
+
+
+def test_a_full_disk_under_stdout_is_an_error_that_is_told(daemon):
+    with open("/dev/full", "wb") as full:
+        done = daemon("ls", "--json", stdout=full)
+    assert (done.code, done.err) == (1, "tutti: cannot write to stdout: No space left on device\n")
 
 
 def test_no_colour_off_a_terminal(daemon):
@@ -373,3 +397,20 @@ def test_colour_on_a_terminal_unless_refused(daemon):
             pass
         os.close(master)
         assert (b"\x1b[" in text) == coloured, text
+
+
+def test_watched_table_goes_on_when_the_daemon_is_started_again(daemon):
+    master, slave = os.openpty()
+    child = daemon.spawn("ls", "-w", stdout=slave, stderr=slave)
+    os.close(slave)
+    shown = b""
+    daemon.submit("-n", "before", "--", "true")
+    while b"before" not in shown:
+        shown += os.read(master, 65536)
+    daemon.ok("daemon", "restart")
+    daemon.submit("-n", "afterwards", "--", "true")
+    while b"afterwards" not in shown:
+        shown += os.read(master, 65536)
+    child.send_signal(signal.SIGINT)
+    assert child.wait(60) == 0
+    os.close(master)

@@ -1,9 +1,12 @@
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace tutti {
 
@@ -18,5 +21,21 @@ inline std::optional<std::string> benchmark_data(const std::string& beside) {
   if (std::filesystem::is_directory(beside, ignored)) return beside;
   return std::nullopt;
 }
+
+// Tests against published results; skipped where there are none.
+class BenchmarkTest : public testing::Test {
+ protected:
+  explicit BenchmarkTest(std::string beside) : beside_(std::move(beside)) {}
+
+  void SetUp() override {
+    const auto data = benchmark_data(beside_);
+    if (!data) GTEST_SKIP() << kNoBenchmarkData;
+    data_ = *data;
+  }
+  std::string data_;
+
+ private:
+  std::string beside_;
+};
 
 }  // namespace tutti

@@ -206,7 +206,7 @@ int watch(Session& session, std::uint64_t id, const Todo& todo, const BatchResul
   auto followed = follow(session, options);
   bar.clear();
   if (!followed) return session.fail(followed.error());
-  if (followed->detached) {
+  if (followed->left) {
     session.screen().err(
         fmt::format("Job {0} goes on; its results come to {1}. See 'tutti show {0}'.\n", id,
                     printable(results.folder())));

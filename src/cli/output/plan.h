@@ -16,7 +16,7 @@ namespace tutti {
 struct CellPlan {
   ModelRun run;
   std::vector<PlannedCell> cells;
-  std::optional<std::size_t> chosen;  // none: nothing is known of any
+  std::optional<std::size_t> chosen;  // none: nothing is known of any, or none fits
   std::string why;                    // a sentence
 };
 CellPlan plan_of(const ModelRun& run, std::vector<PlannedCell> cells);
@@ -36,7 +36,5 @@ boost::json::object checks_to_json(const std::vector<SpeedCheck>& checks, const 
 
 // "4 × A100", "2 nodes of 4 × A100".
 std::string shape_text(const DeviceShape& shape);
-// "2.96s" with three digits.
-std::string iteration_text(double seconds);
 
 }  // namespace tutti

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "cli/output/block.h"
 #include "cli/output/gpus.h"
 #include "cli/output/table.h"
@@ -10,6 +12,9 @@
 
 namespace tutti {
 namespace {
+
+// Of a command in a line about a failure: `tutti show` has all of it.
+constexpr std::size_t kMostOfCommand = 200;
 
 // How long something ran or has been running; "-" if it has not started.
 std::string elapsed(TimePoint started, TimePoint finished, TimePoint now) {
@@ -86,9 +91,9 @@ std::string render_jobs(const std::vector<JobView>& jobs, const Screen& screen, 
                {"NAME", Align::kLeft, 20},
                {"STATE"},
                {"TASKS", Align::kRight},
-               {"USER", Align::kLeft, 12},
-               {"AGE", Align::kRight},
-               {"TIME", Align::kRight},
+               {"USER", Align::kLeft, 12, 1},
+               {"AGE", Align::kRight, 0, 2},
+               {"TIME", Align::kRight, 0, 3},
                {"COMMAND"}});
   for (const JobView& job : jobs) {
     table.add({std::to_string(job.id),
@@ -117,8 +122,10 @@ std::string render_job(const JobView& job, const Screen& screen, TimePoint now) 
   if (job.shape != "gang") block.add("request", request_text(job));
   if (job.priority != 0) block.add("priority", std::to_string(job.priority));
   if (job.tasks > 1) {
-    block.add("tasks", fmt::format("{} of {} done: {}", grouped(job.counts.finished()),
-                                   grouped(job.tasks), counts_text(job.counts)));
+    const std::string most =
+        job.max_parallel > 0 ? fmt::format("; at most {} at once", grouped(job.max_parallel)) : "";
+    block.add("tasks", fmt::format("{} of {} done: {}{}", grouped(job.counts.finished()),
+                                   grouped(job.tasks), counts_text(job.counts), most));
   }
   block.add("submitted", ago(job.submitted_at, now));
   if (job.started_at) block.add("started", ago(job.started_at, now));
@@ -133,25 +140,33 @@ std::string render_job(const JobView& job, const Screen& screen, TimePoint now) 
 
 std::string render_tasks(const std::vector<TaskView>& tasks, const Screen& screen, TimePoint now) {
   using Align = Table::Align;
-  Table table({{"TASK", Align::kRight},
-               {"STATE"},
-               {"RESULT"},
-               {"TRIES", Align::kRight},
-               {"TIME", Align::kRight},
-               {"CPU", Align::kRight},
-               {"MEM", Align::kRight},
-               {"COMMAND"}});
+  const bool lines = std::any_of(tasks.begin(), tasks.end(), [](const TaskView& task) {
+    return task.line && *task.line != task.label;
+  });
+  std::vector<Table::Column> columns{{"TASK", Align::kRight},
+                                     {"STATE"},
+                                     {"RESULT"},
+                                     {"TRIES", Align::kRight},
+                                     {"TIME", Align::kRight},
+                                     {"CPU", Align::kRight},
+                                     {"MEM", Align::kRight},
+                                     {"COMMAND"}};
+  if (lines) columns.insert(columns.begin() + 1, {"LINE", Align::kRight});
+  Table table(std::move(columns));
   for (const TaskView& task : tasks) {
     const auto cpu = Duration(static_cast<std::int64_t>(task.cpu_seconds * 1e6));
     const std::string result = result_text(task);
-    table.add({std::to_string(task.label),
-               {task.state, style_of_state(task.state)},
-               result.empty() ? "-" : result,
-               std::to_string(task.attempt),
-               elapsed(task.started_at, task.finished_at, now),
-               task.finished_at ? format_duration(cpu) : "-",
-               task.peak_memory_mib > 0 ? format_memory(MiB(task.peak_memory_mib)) : "-",
-               task.command});
+    std::vector<Table::Cell> row{
+        std::to_string(task.label),
+        {task.state, style_of_state(task.state)},
+        result.empty() ? "-" : result,
+        std::to_string(task.attempt),
+        elapsed(task.started_at, task.finished_at, now),
+        task.finished_at ? format_duration(cpu) : "-",
+        task.peak_memory_mib > 0 ? format_memory(MiB(task.peak_memory_mib)) : "-",
+        task.command};
+    if (lines) row.insert(row.begin() + 1, task.line ? std::to_string(*task.line) : "-");
+    table.add(std::move(row));
   }
   return table.render(screen);
 }
@@ -190,6 +205,14 @@ std::string render_rank_states(const std::vector<TaskView>& ranks, const Screen&
   return table.render(screen);
 }
 
+std::string render_retry(const TaskView& task, TimePoint now) {
+  if (task.state != "queued" || task.ending.empty()) return {};
+  Block block;
+  block.add("last try", fmt::format("attempt {}: {}", task.attempt, result_text(task)));
+  if (task.not_before) block.add("runs again", from_now(task.not_before, now));
+  return block.text();
+}
+
 std::string render_task(std::uint64_t job, const TaskView& task, const Screen& screen,
                         TimePoint now) {
   const std::string head = screen.styled(Style::kBold, fmt::format("Task {}.{}", job, task.label)) +
@@ -213,7 +236,9 @@ std::string render_task(std::uint64_t job, const TaskView& task, const Screen& s
   }
   if (task.peak_memory_mib > 0) block.add("memory", format_memory(MiB(task.peak_memory_mib)));
   block.add_lines(render_task_gpus(task));
-  block.add("result", result_text(task));
+  const std::string retry = render_retry(task, now);
+  block.add_lines(retry);
+  if (retry.empty()) block.add("result", result_text(task));
   block.add("message", printable(task.message));
   block.add("stdout", printable(task.stdout_path));
   block.add("stderr", printable(task.stderr_path));
@@ -232,9 +257,23 @@ std::string render_configurations(const ExplanationView& explanation, const Scre
   return text;
 }
 
+namespace {
+
+std::string asked_about(const ExplanationView& explanation) {
+  if (explanation.of_task) return fmt::format("Task {}.{}", explanation.job, explanation.task);
+  return explanation.job == 0 ? "The job" : fmt::format("Job {}", explanation.job);
+}
+
+// A job that waits does not start now.
+std::string start_text(TimePoint start, TimePoint now) {
+  return start - now < seconds(1) ? "within a second" : from_now(start, now);
+}
+
+}  // namespace
+
 std::string render_explanation(const ExplanationView& explanation, const Screen& screen,
                                TimePoint now) {
-  const std::string who = explanation.job == 0 ? "The job" : fmt::format("Job {}", explanation.job);
+  const std::string who = asked_about(explanation);
   std::string text;
   if (explanation.reasons.empty()) {
     text = explanation.state.empty() || explanation.state == "queued"
@@ -248,15 +287,15 @@ std::string render_explanation(const ExplanationView& explanation, const Screen&
   }
   text += render_configurations(explanation, screen);
   if (!explanation.remedies.empty()) {
-    text += screen.styled(Style::kBold, "It would start now if:") + "\n";
+    text += screen.styled(Style::kBold, "What would start it:") + "\n";
     for (const std::string& remedy : explanation.remedies)
       text += "  - " + printable(remedy) + "\n";
   }
   if (explanation.p50) {
-    text += fmt::format("Expected start: {}", from_now(explanation.p50, now));
-    if (explanation.p90 && explanation.p90 != explanation.p50) {
-      text += fmt::format(", at the latest {} (9 times of 10)", from_now(explanation.p90, now));
-    }
+    text += fmt::format("Expected start: {}", start_text(explanation.p50, now));
+    const std::string latest = start_text(explanation.p90, now);
+    if (explanation.p90 && latest != start_text(explanation.p50, now))
+      text += fmt::format(", at the latest {} (9 times of 10)", latest);
     text += "\n";
   } else if (!explanation.reasons.empty()) {
     text += "Expected start: cannot be said\n";
@@ -287,13 +326,14 @@ std::string first_failure(std::uint64_t job, const std::vector<TaskView>& ranks)
                      first->stderr_path.empty() ? "" : " (" + printable(first->stderr_path) + ")");
 }
 
-std::string failure_line(const TaskView& task) {
-  const std::string who =
-      task.line ? fmt::format("line {}", *task.line) : fmt::format("task {}", task.label);
+std::string failure_line(std::uint64_t job, const TaskView& task) {
+  // Verbs take the number of the task, editors that of the line.
+  const std::string number = fmt::format("task {}.{}", job, task.label);
+  const std::string who = task.line ? fmt::format("line {} ({})", *task.line, number) : number;
   const std::string result = result_text(task);
   std::string text = fmt::format("{} {}", who, task.state);
   if (!result.empty()) text += fmt::format(" ({})", result);
-  if (!task.command.empty()) text += ": " + printable(task.command);
+  if (!task.command.empty()) text += ": " + cut_to(printable(task.command), kMostOfCommand);
   if (!task.message.empty()) text += (task.command.empty() ? ": " : "; ") + printable(task.message);
   return text;
 }

@@ -18,11 +18,15 @@ std::string render_jobs(const std::vector<JobView>& jobs, const Screen& screen, 
 // The block of `show`: what the job is and how it stands.
 std::string render_job(const JobView& job, const Screen& screen, TimePoint now);
 
-// The table of a job's tasks.
 // The ranks of a gang.
 std::string render_rank_states(const std::vector<TaskView>& ranks, const Screen& screen,
                                TimePoint now);
+// The table of a job's tasks; with their lines in the batch's file where these are not the labels.
 std::string render_tasks(const std::vector<TaskView>& tasks, const Screen& screen, TimePoint now);
+
+// Of a task that failed and is queued again: how its last attempt ended, and when it runs again.
+// Otherwise empty.
+std::string render_retry(const TaskView& task, TimePoint now);
 
 // The block for one task.
 std::string render_task(std::uint64_t job, const TaskView& task, const Screen& screen,
@@ -42,7 +46,8 @@ std::string result_text(const TaskView& task);
 // gang that failed before the others; empty: none did.
 std::string first_failure(std::uint64_t job, const std::vector<TaskView>& ranks);
 
-// "line 7 failed (exit 3): command", for a task of a batch; "task 7 ..." for one of an array.
-std::string failure_line(const TaskView& task);
+// "line 7 (task 12.5) failed (exit 3): command", for a task of a batch; "task 12.5 ..." for one of
+// an array. A long command is cut.
+std::string failure_line(std::uint64_t job, const TaskView& task);
 
 }  // namespace tutti

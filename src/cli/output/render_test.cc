@@ -149,10 +149,22 @@ TEST(Render, an_explanation_has_causes_remedies_and_times) {
   EXPECT_EQ(render_explanation(explanation, FakeScreen(), kNow),
             "Job 7 waits:\n"
             "  - no node has 4 cores free: box has 1 of 8\n"
-            "It would start now if:\n"
+            "What would start it:\n"
             "  - cancel job 3\n"
             "Expected start: in 1m, at the latest in 5m (9 times of 10)\n"
             "  from the time limits of running jobs\n");
+}
+
+TEST(Render, what_waits_does_not_start_now) {
+  ExplanationView explanation;
+  explanation.job = 7;
+  explanation.reasons = {"waits"};
+  explanation.p50 = explanation.p90 = kNow;
+  EXPECT_THAT(render_explanation(explanation, FakeScreen(), kNow),
+              HasSubstr("Expected start: within a second\n"));
+  explanation.p90 = kNow + seconds(29);
+  EXPECT_THAT(render_explanation(explanation, FakeScreen(), kNow),
+              HasSubstr("Expected start: within a second, at the latest in 29s (9 times of 10)\n"));
 }
 
 TEST(Render, a_job_that_does_not_wait_is_told_so) {
@@ -161,7 +173,33 @@ TEST(Render, a_job_that_does_not_wait_is_told_so) {
   explanation.state = "failed";
   EXPECT_EQ(render_explanation(explanation, FakeScreen(), kNow),
             "Job 7 does not wait: its state is failed.\n");
+  explanation.task = 3;
+  explanation.of_task = true;
+  EXPECT_EQ(render_explanation(explanation, FakeScreen(), kNow),
+            "Task 7.3 does not wait: its state is failed.\n");
   EXPECT_EQ(render_explanation({}, FakeScreen(), kNow), "The job would start at once.\n");
+}
+
+TEST(Table, columns_are_left_out_where_rows_would_wrap) {
+  FakeScreen screen;
+  JobView job = job_of(12, "a-rather-long-name-of-it", "failed");
+  job.exit_code = 127;
+  job.started_at = kNow - seconds(100);
+  const auto widest = [&](int columns) {
+    screen.columns = columns;
+    const std::string text = render_jobs({job}, screen, kNow);
+    std::size_t most = 0;
+    for (std::size_t at = 0, end; (end = text.find('\n', at)) != text.npos; at = end + 1)
+      most = std::max(most, columns_of(text.substr(at, end - at)));
+    return most;
+  };
+  for (int columns = 43; columns < 120; ++columns)
+    EXPECT_LE(widest(columns), static_cast<std::size_t>(columns));
+  screen.columns = 50;
+  const std::string text = render_jobs({job}, screen, kNow);
+  EXPECT_EQ(text.find("USER"), text.npos);
+  EXPECT_EQ(text.find("ann"), text.npos);
+  EXPECT_THAT(text, HasSubstr("failed (127)"));
 }
 
 TEST(Render, a_failed_line_is_named_with_its_code) {
@@ -172,14 +210,45 @@ TEST(Render, a_failed_line_is_named_with_its_code) {
   task.ending = "exited";
   task.exit_code = 3;
   task.command = "sh -c 'exit 3'";
-  EXPECT_EQ(failure_line(task), "line 7 failed (exit 3): sh -c 'exit 3'");
+  EXPECT_EQ(failure_line(19, task), "line 7 (task 19.5) failed (exit 3): sh -c 'exit 3'");
   task.line.reset();
   task.ending = "timeout";
-  EXPECT_EQ(failure_line(task), "task 5 failed (time limit): sh -c 'exit 3'");
+  EXPECT_EQ(failure_line(19, task), "task 19.5 failed (time limit): sh -c 'exit 3'");
   task.message = "no room";
-  EXPECT_EQ(failure_line(task), "task 5 failed (time limit): sh -c 'exit 3'; no room");
+  EXPECT_EQ(failure_line(19, task), "task 19.5 failed (time limit): sh -c 'exit 3'; no room");
   task.command.clear();
-  EXPECT_EQ(failure_line(task), "task 5 failed (time limit): no room");
+  EXPECT_EQ(failure_line(19, task), "task 19.5 failed (time limit): no room");
+  task.command = std::string(1'000'000, 'x');
+  EXPECT_LT(failure_line(19, task).size(), 400u);
+}
+
+TEST(Render, a_task_in_back_off_tells_its_last_try_and_when_it_runs_again) {
+  TaskView task;
+  task.state = "queued";
+  EXPECT_EQ(render_retry(task, kNow), "");
+  task.attempt = 2;
+  task.ending = "exited";
+  task.exit_code = 9;
+  task.not_before = kNow + seconds(25);
+  EXPECT_EQ(render_retry(task, kNow), "  last try   attempt 2: exit 9\n  runs again in 25s\n");
+  task.state = "failed";
+  EXPECT_EQ(render_retry(task, kNow), "");
+}
+
+TEST(Render, a_job_tells_how_many_of_its_tasks_run_at_once) {
+  JobView job = batch_of(3, 1, 10);
+  EXPECT_EQ(render_job(job, FakeScreen(), kNow).find("at once"), std::string::npos);
+  job.max_parallel = 4;
+  EXPECT_THAT(render_job(job, FakeScreen(), kNow), HasSubstr("at most 4 at once"));
+}
+
+TEST(Render, tasks_tell_their_line_where_it_is_not_their_number) {
+  TaskView task;
+  task.label = 5;
+  task.line = 5;
+  EXPECT_EQ(render_tasks({task}, FakeScreen(), kNow).find("LINE"), std::string::npos);
+  task.line = 7;
+  EXPECT_THAT(render_tasks({task}, FakeScreen(), kNow), HasSubstr("TASK  LINE  STATE"));
 }
 
 TEST(Render, the_rank_that_failed_first_is_told_with_its_log) {

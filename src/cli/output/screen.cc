@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <iostream>
 
+#include "base/result.h"
+
 namespace tutti {
 namespace {
 
@@ -30,14 +32,15 @@ const char* code_of(Style style) {
   return "";
 }
 
-bool write_all(int fd, std::string_view text) {
+// 0, or why it was not written.
+int write_all(int fd, std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = ::write(fd, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return false;
+    if (written < 0) return errno;
     text.remove_prefix(static_cast<std::size_t>(written));
   }
-  return true;
+  return 0;
 }
 
 bool colour_wanted() {
@@ -60,11 +63,18 @@ ProcessScreen::ProcessScreen()
       colour_(out_terminal_ && colour_wanted()) {}
 
 void ProcessScreen::out(std::string_view text) {
-  if (!broken_ && !write_all(STDOUT_FILENO, text)) broken_ = true;
+  if (out_failure_ != 0) return;
+  out_failure_ = write_all(STDOUT_FILENO, text);
+  if (out_failure_ == 0 || out_failure_ == EPIPE) return;
+  err(io_error("tutti: cannot write to stdout", out_failure_).message + "\n");
 }
 
 void ProcessScreen::err(std::string_view text) {
-  write_all(STDERR_FILENO, text);
+  if (const int failure = write_all(STDERR_FILENO, text); failure != 0) err_failure_ = failure;
+}
+
+bool ProcessScreen::nobody_reads() const {
+  return out_failure_ == EPIPE || err_failure_ == EPIPE;
 }
 
 bool ProcessScreen::in_is_terminal() const {
@@ -76,6 +86,11 @@ int ProcessScreen::width() const {
   if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
   if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
   return out_terminal_ || err_terminal_ ? 80 : 0;
+}
+
+int ProcessScreen::height() const {
+  winsize size{};
+  return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_row : 0;
 }
 
 std::string ProcessScreen::ask(std::string_view question) {

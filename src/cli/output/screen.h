@@ -19,7 +19,13 @@ class Screen {
   virtual bool in_is_terminal() const = 0;
   // Columns of the terminal; 0 where there is none.
   virtual int width() const = 0;
+  // Rows of the terminal; 0 where there is none.
+  virtual int height() const = 0;
   virtual bool colour() const = 0;
+  // Whether text for stdout could not be written: nobody reads it, or the disk is full.
+  virtual bool broken() const = 0;
+  // Whether who read stdout or stderr went away.
+  virtual bool nobody_reads() const = 0;
   // A line from the user, without its end; empty at the end of input.
   virtual std::string ask(std::string_view question) = 0;
 
@@ -37,16 +43,20 @@ class ProcessScreen : public Screen {
   bool err_is_terminal() const override { return err_terminal_; }
   bool in_is_terminal() const override;
   int width() const override;
+  int height() const override;
   bool colour() const override { return colour_; }
   std::string ask(std::string_view question) override;
-  // Whether some text could not be written: nobody reads it, or the disk is full.
-  bool broken() const { return broken_; }
+  bool broken() const override { return out_failure_ != 0; }
+  bool nobody_reads() const override;
+  // What kept text from stdout, as errno says it; 0: nothing did.
+  int out_failure() const { return out_failure_; }
 
  private:
   bool out_terminal_;
   bool err_terminal_;
   bool colour_;
-  bool broken_ = false;
+  int out_failure_ = 0;
+  int err_failure_ = 0;
 };
 
 }  // namespace tutti

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "cli/output/screen.h"
-#include "core/spec/simulation_request.h"
+#include "core/simulation/simulation_request.h"
 
 namespace tutti {
 

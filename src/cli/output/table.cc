@@ -6,6 +6,21 @@
 #include "cli/output/text.h"
 
 namespace tutti {
+namespace {
+
+constexpr std::size_t kGap = 2;
+constexpr std::size_t kLeast = 8;  // no column is cut to less
+
+constexpr std::size_t kLeftOut = std::string::npos;  // a width
+
+// What a row takes.
+std::size_t total(const std::vector<std::size_t>& widths) {
+  std::size_t sum = 0;
+  for (const std::size_t width : widths) sum += width == kLeftOut ? 0 : width + kGap;
+  return sum - std::min(sum, kGap);
+}
+
+}  // namespace
 
 void Table::add(std::vector<Cell> row) {
   TUTTI_CHECK(row.size() == columns_.size());
@@ -13,7 +28,7 @@ void Table::add(std::vector<Cell> row) {
   rows_.push_back(std::move(row));
 }
 
-std::string Table::render(const Screen& screen) const {
+std::vector<std::size_t> Table::natural_widths(const Screen& screen) const {
   std::vector<std::size_t> widths;
   for (std::size_t i = 0; i < columns_.size(); ++i) {
     std::size_t width = columns_[i].title.size();
@@ -21,11 +36,42 @@ std::string Table::render(const Screen& screen) const {
     const bool cut = screen.width() > 0 && columns_[i].most > 0;
     widths.push_back(cut ? std::min(width, columns_[i].most) : width);
   }
+  return widths;
+}
+
+std::vector<std::size_t> Table::widths_within(std::vector<std::size_t> widths, std::size_t room,
+                                              int dropped) const {
+  std::size_t used = total(widths);
+  for (std::size_t i = 0; i < widths.size(); ++i) {
+    if (columns_[i].dropped == 0 || columns_[i].dropped > dropped) continue;
+    used -= widths[i] + kGap;
+    widths[i] = kLeftOut;
+  }
+  const auto cut = [&](std::size_t i) {
+    if (widths[i] == kLeftOut) return;
+    const std::size_t least = std::min(widths[i], kLeast);
+    const std::size_t by = std::min(widths[i] - least, used > room ? used - room : 0);
+    widths[i] -= by;
+    used -= by;
+  };
+  cut(widths.size() - 1);
+  for (std::size_t i = 0; i < widths.size(); ++i) {
+    if (columns_[i].most > 0) cut(i);
+  }
+  return widths;
+}
+
+std::string Table::render(const Screen& screen) const {
+  std::vector<std::size_t> widths = natural_widths(screen);
   if (screen.width() > 0) {
-    std::size_t before = 2 * (widths.size() - 1);
-    for (std::size_t i = 0; i + 1 < widths.size(); ++i) before += widths[i];
     const auto room = static_cast<std::size_t>(screen.width());
-    widths.back() = std::min(widths.back(), room > before ? room - before : 8);
+    const std::vector<std::size_t> natural = widths;
+    int most = 0;
+    for (const Column& column : columns_) most = std::max(most, column.dropped);
+    for (int dropped = 0; dropped <= most; ++dropped) {
+      widths = widths_within(natural, room, dropped);
+      if (total(widths) <= room) break;
+    }
   }
   std::vector<Cell> titles;
   for (const Column& column : columns_) titles.emplace_back(std::string(column.title), Style::kDim);
@@ -39,6 +85,7 @@ std::string Table::line(const std::vector<Cell>& row, const std::vector<std::siz
   std::string text;
   std::size_t owed = 0;  // blanks are written only when something follows
   for (std::size_t i = 0; i < row.size(); ++i) {
+    if (widths[i] == kLeftOut) continue;
     const std::string shown = cut_to(row[i].text, widths[i]);
     const std::size_t blanks = widths[i] - std::min(widths[i], columns_of(shown));
     const bool right = columns_[i].align == Align::kRight;
@@ -48,7 +95,7 @@ std::string Table::line(const std::vector<Cell>& row, const std::vector<std::siz
       owed = 0;
       text += screen.styled(row[i].style, shown);
     }
-    owed += (right ? 0 : blanks) + 2;
+    owed += (right ? 0 : blanks) + kGap;
   }
   return text + "\n";
 }

@@ -9,9 +9,10 @@
 
 namespace tutti {
 
-// Rows of text in columns, two blanks apart. Cells are made printable, and on a terminal the last
-// column is cut so that a row does not wrap if that can be avoided; elsewhere nothing is cut. A
-// value, used once.
+// Rows of text in columns, two blanks apart. Cells are made printable, and on a terminal columns
+// are cut and left out so that a row does not wrap if that can be avoided: first the last one is
+// cut, then those that have a most, then some are left out. Elsewhere nothing is cut. A value, used
+// once.
 class Table {
  public:
   enum class Align { kLeft, kRight };
@@ -19,6 +20,7 @@ class Table {
     std::string_view title;
     Align align = Align::kLeft;
     std::size_t most = 0;  // columns on a terminal; 0: as wide as needed
+    int dropped = 0;       // left out where there is no room, 1 before 2; 0: never
   };
   struct Cell {
     std::string text;
@@ -36,6 +38,10 @@ class Table {
   std::string render(const Screen& screen) const;
 
  private:
+  std::vector<std::size_t> natural_widths(const Screen& screen) const;
+  // Without the columns that are left out up to `dropped`.
+  std::vector<std::size_t> widths_within(std::vector<std::size_t> widths, std::size_t room,
+                                         int dropped) const;
   std::string line(const std::vector<Cell>& row, const std::vector<std::size_t>& widths,
                    const Screen& screen) const;
 

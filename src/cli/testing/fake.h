@@ -20,7 +20,10 @@ class FakeScreen : public Screen {
   bool err_is_terminal() const override { return terminal; }
   bool in_is_terminal() const override { return terminal; }
   int width() const override { return columns; }
+  int height() const override { return rows; }
   bool colour() const override { return coloured; }
+  bool broken() const override { return unread || full; }
+  bool nobody_reads() const override { return unread; }
   std::string ask(std::string_view question) override {
     err_text += question;
     return answer;
@@ -31,7 +34,10 @@ class FakeScreen : public Screen {
   std::string answer;
   bool terminal = false;
   bool coloured = false;
+  bool unread = false;  // who read the output went away
+  bool full = false;    // the disk on which the output goes
   int columns = 0;
+  int rows = 0;
 };
 
 // For tests: answers from a script and keeps what was asked.

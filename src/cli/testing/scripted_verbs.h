@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include <boost/json.hpp>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -14,6 +15,21 @@
 #include "cli/testing/fake.h"
 
 namespace tutti {
+
+// A signal comes before the first event of each stream.
+class InterruptedStream : public FakeClient {
+ public:
+  using FakeClient::FakeClient;
+  Result<void> stream(std::string_view target, StreamListener& listener) override {
+    for (int i = 0; i < presses; ++i) {
+      ::raise(signal);
+      if (listener.on_wake() == StreamListener::Next::kStop) return {};
+    }
+    return FakeClient::stream(target, listener);
+  }
+  int signal = SIGINT;
+  int presses = 1;
+};
 
 // For tests: a command line with a scripted daemon behind it and a folder of its own.
 class ScriptedVerbs : public ::testing::Test {
@@ -38,6 +54,12 @@ class ScriptedVerbs : public ::testing::Test {
     std::filesystem::create_directories(std::filesystem::path(path).parent_path());
     std::ofstream(path) << text;
     return path;
+  }
+
+  // The stream of job `id`: these events, and the end in this state.
+  void stream(const std::string& target, std::vector<ServerEvent> events, const std::string& end) {
+    events.push_back({"end", end});
+    daemon->streams[target] = std::move(events);
   }
 
   FakeClient::Log asked;

@@ -63,6 +63,8 @@ Result<BatchFile> read_batch(const Arguments& arguments) {
     if (arguments.has("each-line")) {
       return invalid_input("--each-line and --from-json exclude each other");
     }
+    // As a file without commands is.
+    if (text->find_first_not_of(" \t\r\n") == std::string::npos) return BatchFile{};
     auto lines = lines_from_json(*text, arguments.value("template"));
     if (!lines) return lines.error();
     return BatchFile{std::move(*lines), {}};
@@ -105,8 +107,9 @@ int run(Session& session, const Arguments& arguments) {
   if (!submission) return session.fail(submission.error());
   const std::uint64_t id = submission->ids.front();
   if (arguments.has("detach")) return print_detached(session, arguments, id, batch->lines.size());
-  const int status = follow_batch(session, id, arguments.has("quiet"));
-  return status == kExitOk ? kExitOk : kExitFailure;
+  const Watched watched = follow_batch(session, id, arguments.has("quiet"));
+  if (watched.left) return watched.status;
+  return watched.status == kExitOk ? kExitOk : kExitFailure;
 }
 
 }  // namespace
@@ -124,7 +127,7 @@ const Verb kBatchVerb{
         "\n"
         "It shows a progress bar on a terminal, names the lines that failed, and exits with 1 if "
         "one "
-        "did. Ctrl-C stops the watching, not the batch.",
+        "did. Ctrl-C stops the watching, not the batch; the exit status is then 130.",
     .usage = "[OPTIONS] FILE",
     .word_choices = "<file>",
     .tail = Tail::kWords,

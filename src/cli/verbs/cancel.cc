@@ -49,11 +49,36 @@ Result<bool> confirmed(Session& session, const Chosen& chosen) {
   return answer == "y" || answer == "Y" || answer == "yes";
 }
 
+// Whether nothing has to be asked, because nothing is left.
+bool is_nothing_left(Session& session) {
+  auto answer = session.client().request(
+      "GET", fmt::format("/v1/jobs?state={}&limit=1", kUnfinishedStates), {});
+  return answer && job_views(*answer).empty();
+}
+
+int tell(Session& session, const json::value& answer, bool quiet) {
+  if (session.json()) {
+    print_json(session.screen(), answer);
+    return kExitOk;
+  }
+  if (quiet) return kExitOk;
+  const auto tasks = static_cast<std::uint64_t>(integer_at(answer, "tasks").value_or(0));
+  const auto* jobs = answer.as_object().if_contains("jobs");
+  const std::size_t count = jobs != nullptr && jobs->is_array() ? jobs->as_array().size() : 0;
+  session.screen().out(tasks == 0 ? "Nothing to cancel: it has ended already.\n"
+                                  : fmt::format("Cancelled {} of {}.\n", counted(tasks, "task"),
+                                                counted(count, "job")));
+  return kExitOk;
+}
+
 int run(Session& session, const Arguments& arguments) {
   auto chosen = choose(session.client(), arguments.words()[0]);
   if (!chosen) return session.refuse(chosen.error());
+  const bool quiet = arguments.has("quiet");
   const bool many = chosen->all || chosen->jobs.size() > 1;
   if (many && !arguments.has("yes")) {
+    if (chosen->all && is_nothing_left(session))
+      return tell(session, json::object{{"tasks", 0}, {"jobs", json::array()}}, quiet);
     auto go_on = confirmed(session, *chosen);
     if (!go_on) return session.usage_error(go_on.error());
     if (!*go_on) {
@@ -63,18 +88,7 @@ int run(Session& session, const Arguments& arguments) {
   }
   auto answer = session.client().request("POST", "/v1/cancel", json::serialize(body_of(*chosen)));
   if (!answer) return session.fail(answer.error());
-  if (session.json()) {
-    print_json(session.screen(), *answer);
-    return kExitOk;
-  }
-  if (arguments.has("quiet")) return kExitOk;
-  const auto tasks = static_cast<std::uint64_t>(integer_at(*answer, "tasks").value_or(0));
-  const auto* jobs = answer->as_object().if_contains("jobs");
-  const std::size_t count = jobs != nullptr && jobs->is_array() ? jobs->as_array().size() : 0;
-  session.screen().out(tasks == 0 ? "Nothing to cancel: it has ended already.\n"
-                                  : fmt::format("Cancelled {} of {}.\n", counted(tasks, "task"),
-                                                counted(count, "job")));
-  return kExitOk;
+  return tell(session, *answer, quiet);
 }
 
 }  // namespace

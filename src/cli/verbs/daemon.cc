@@ -59,12 +59,12 @@ Result<DaemonArguments> daemon_arguments(const Arguments& arguments, std::string
   out.home = std::move(home);
   if (arguments.has("slots")) {
     auto slots = parse_cpus(arguments.value("slots"));
-    if (!slots) return invalid_input("slots: " + slots.error().message);
+    if (!slots) return of_field("slots", slots.error());
     out.slots = static_cast<double>(slots->value) / 1000;
   }
   if (arguments.has("mem")) {
     auto memory = parse_memory(arguments.value("mem"));
-    if (!memory) return invalid_input("mem: " + memory.error().message);
+    if (!memory) return of_field("mem", memory.error());
     out.memory_mib = memory->value;
   }
   if (arguments.has("ports")) {
@@ -133,8 +133,20 @@ bool runs_with(std::int64_t pid, const std::vector<std::string>& settings) {
   return true;
 }
 
-Result<StatusView> status_of(Session& session) {
+// Of one that runs and cannot be reached, the error says so: only where nobody listens none runs.
+Result<json::value> ask_status(Session& session, const std::string& home) {
   auto answer = session.running_client().request("GET", "/v1/status", {});
+  if (answer || answer.error().code != ErrorCode::kUnavailable) return answer;
+  const auto endpoint = find_endpoint(home);
+  if (!endpoint) return answer;
+  if (const auto lost = lost_socket(*endpoint)) return *lost;
+  // It refuses all connections but those that it has.
+  const bool listens = endpoint->local() && connect_to(*endpoint);
+  return listens ? Error{ErrorCode::kExhausted, answer.error().message} : answer.error();
+}
+
+Result<StatusView> status_of(Session& session, const std::string& home) {
+  auto answer = ask_status(session, home);
   if (!answer) return answer.error();
   return status_view(*answer);
 }
@@ -148,12 +160,19 @@ int say(Session& session, std::string_view text, json::object object) {
   return kExitOk;
 }
 
+// Only a daemon of this machine can be started from here.
+constexpr const char* kElsewhere = "TUTTI_HOST names a daemon elsewhere; unset it";
+
+bool is_elsewhere(const std::string& home) {
+  const auto endpoint = find_endpoint(home);
+  return endpoint && !endpoint->local();
+}
+
 int start(Session& session, const std::vector<std::string>& extra, const std::string& home) {
   auto endpoint = find_endpoint(home);
   if (!endpoint) return session.fail(endpoint.error());
-  if (!endpoint->local())
-    return session.usage_error("TUTTI_HOST names a daemon elsewhere; unset it");
-  if (auto status = status_of(session)) {
+  if (!endpoint->local()) return session.usage_error(kElsewhere);
+  if (auto status = status_of(session, home)) {
     if (!runs_with(status->pid, extra)) {
       return session.fail(conflict(
           fmt::format("the daemon runs already (pid {}), with other settings; change them with "
@@ -167,7 +186,7 @@ int start(Session& session, const std::vector<std::string>& extra, const std::st
   auto started = start_daemon(*endpoint, own_program(), extra);
   if (!started) return session.fail(started.error());
   remember_arguments(home, extra);
-  auto status = status_of(session);
+  auto status = status_of(session, home);
   if (!status) return session.fail(status.error());
   return say(session, fmt::format("Started the daemon (pid {}).", status->pid),
              {{"running", true}, {"started", true}, {"pid", status->pid}});
@@ -201,9 +220,10 @@ Result<void> wait_for_end(std::int64_t pid) {
                fmt::format("the daemon (pid {}) was asked to stop but still runs", pid)};
 }
 
-Result<bool> stop_daemon(Session& session) {
-  auto status = status_of(session);
-  if (!status && status.error().code == ErrorCode::kUnavailable) return false;
+Result<bool> stop_daemon(Session& session, const std::string& home) {
+  auto status = status_of(session, home);
+  const bool silent = !status && status.error().code == ErrorCode::kUnavailable;
+  if (silent && !is_elsewhere(home)) return false;
   if (!status) return status.error();
   auto answer = session.running_client().request("POST", "/v1/daemon/stop", "{}");
   session.drop_client();
@@ -212,17 +232,18 @@ Result<bool> stop_daemon(Session& session) {
   return true;
 }
 
-int stop(Session& session) {
-  auto stopped = stop_daemon(session);
+int stop(Session& session, const std::string& home) {
+  auto stopped = stop_daemon(session, home);
   if (!stopped) return session.fail(stopped.error());
   return say(session, *stopped ? "Stopped the daemon. Running jobs go on." : "No daemon runs.",
              {{"running", false}, {"stopped", *stopped}});
 }
 
 int print_status(Session& session, const std::string& home) {
-  auto answer = session.running_client().request("GET", "/v1/status", {});
+  auto answer = ask_status(session, home);
   if (!answer && answer.error().code != ErrorCode::kUnavailable)
     return session.fail(answer.error());
+  if (!answer && is_elsewhere(home)) return session.fail(answer.error());
   if (!answer) {
     say(session, "No daemon runs for " + printable(home) + ".",
         {{"running", false}, {"home", home}, {"socket", socket_path(home)}});
@@ -230,34 +251,40 @@ int print_status(Session& session, const std::string& home) {
   }
   const StatusView status = status_view(*answer);
   const Duration up = session.now() - status.started_at;
+  const auto endpoint = find_endpoint(home);
+  const char* place = is_elsewhere(home) ? "host" : "socket";
   if (session.json()) {
     json::object& object = answer->as_object();
     object["running"] = true;
-    object["socket"] = socket_path(home);
+    object[place] = endpoint->name();
     object["uptime_s"] = static_cast<double>(up.value) / 1e6;
     print_json(session.screen(), object);
     return kExitOk;
   }
+  const std::string listen =
+      status.listen.empty() ? "" : "  listen  " + printable(status.listen) + "\n";
   session.screen().out(fmt::format(
-      "The daemon runs (pid {}, version {}, up {}).\n  home    {}\n  socket  {}\n  slots   {}\n"
+      "The daemon runs (pid {}, version {}, up {}).\n  home    {}\n  {:<6}  {}\n{}  slots   {}\n"
       "  tasks   {} running, {} queued\n  limits  {}\n",
       status.pid, printable(status.version), format_duration(seconds(up.value / 1'000'000)),
-      printable(status.home), socket_path(home), status.slots,
+      printable(status.home), place, endpoint->name(), listen, status.slots,
       grouped(status.running + status.starting), grouped(status.queued),
       printable(status.enforcement)));
   return kExitOk;
 }
 
 int restart(Session& session, const Arguments& arguments, const std::string& home) {
-  auto stopped = stop_daemon(session);
+  const auto endpoint = find_endpoint(home);
+  if (!endpoint) return session.fail(endpoint.error());
+  if (!endpoint->local()) return session.usage_error(kElsewhere);
+  auto stopped = stop_daemon(session, home);
   if (!stopped) return session.fail(stopped.error());
   const std::vector<std::string> before = remembered_arguments(home);
   const std::vector<std::string> now = merged(before, passed_on(arguments));
   const int status = start(session, now, home);
   if (status == kExitOk || now == before || !*stopped) return status;
   // Only the daemon knows whether it can start with new settings; those must not cost the old one.
-  const auto endpoint = find_endpoint(home);
-  if (endpoint && endpoint->local() && start_daemon(*endpoint, own_program(), before))
+  if (start_daemon(*endpoint, own_program(), before))
     session.screen().err("The daemon runs again, with the settings that it had before.\n");
   return status;
 }
@@ -280,7 +307,7 @@ int run(Session& session, const Arguments& arguments) {
     return session.entries().daemon_run(*checked);
   }
   if (action == "start") return start(session, passed_on(arguments), *home);
-  if (action == "stop") return stop(session);
+  if (action == "stop") return stop(session, *home);
   if (action == "status") return print_status(session, *home);
   if (action == "restart") return restart(session, arguments, *home);
   return session.usage_error(unknown_word("action", action, kActions));

@@ -10,6 +10,7 @@
 #include "cli/output/text.h"
 #include "cli/session.h"
 #include "cli/verbs/verbs.h"
+#include "client/autostart.h"
 #include "client/endpoint.h"
 
 namespace tutti {
@@ -25,6 +26,19 @@ Style style_of(Finding::Level level) {
   return level == Finding::Level::kWarn ? Style::kYellow : Style::kRed;
 }
 
+// Why there is no answer from this machine's daemon, or that none runs.
+std::vector<Finding> check_silence(Session& session, const Endpoint& endpoint, const Error& silence,
+                                   bool home_works) {
+  const std::string& home = endpoint.home;
+  if (const auto lost = lost_socket(endpoint)) return check_daemon(*lost, session.now());
+  if (connect_to(endpoint)) return check_daemon(silence, session.now());
+  // Nothing can be found out about a database without writing beside it.
+  if (!home_works)
+    return {{Finding::Level::kFail, "daemon", "not running; it cannot start in such a home"}};
+  const auto check = session.entries().check_database;
+  return check_no_daemon(home, check != nullptr ? check(home) : Result<void>());
+}
+
 std::vector<Finding> examine(Session& session) {
   std::vector<Finding> findings{{Finding::Level::kOk, "program", "tutti " TUTTI_VERSION}};
   const auto add = [&findings](std::vector<Finding> more) {
@@ -36,16 +50,19 @@ std::vector<Finding> examine(Session& session) {
     return findings;
   }
   add(check_home(*home));
-  add(check_socket(*home));
+  const bool home_works = findings[1].level != Finding::Level::kFail;
+  const auto endpoint = find_endpoint(*home);
+  const bool here = endpoint && endpoint->local();
+  if (here) add(check_socket(*home));
   auto answer = session.running_client().request("GET", "/v1/status", {});
   const Result<StatusView> status =
       answer ? Result<StatusView>(status_view(*answer)) : Result<StatusView>(answer.error());
-  if (!status && status.error().code == ErrorCode::kUnavailable) {
-    const auto check = session.entries().check_database;
-    add(check_no_daemon(*home, check != nullptr ? check(*home) : Result<void>()));
+  if (!status && status.error().code == ErrorCode::kUnavailable && here) {
+    add(check_silence(session, *endpoint, status.error(), home_works));
   } else {
     add(check_daemon(status, session.now()));
   }
+  if (here) add(check_keeper(*home));
   // Without a daemon nobody has looked for any; the line above says so.
   if (status) {
     auto gpus = session.running_client().request("GET", "/v1/gpus", {});
@@ -53,9 +70,7 @@ std::vector<Finding> examine(Session& session) {
   }
   add(check_containers());
   add(check_clock(*home, session.now()));
-  const auto endpoint = find_endpoint(*home);
-  const bool here = status && endpoint && endpoint->local();
-  add(check_system(here ? status->pid : 0));
+  add(check_system(here ? daemon_pid(*home) : 0));
   return findings;
 }
 

@@ -45,12 +45,14 @@ int run(Session& session, const Arguments& arguments) {
     print_json(session.screen(), *answer);
     return kExitOk;
   }
-  const ExplanationView explanation = explanation_view(*answer);
+  ExplanationView explanation = explanation_view(*answer);
+  explanation.of_task = !chosen->labels.empty();
   if (arguments.has("quiet")) {
     session.screen().out((explanation.code.empty() ? explanation.state : explanation.code) + "\n");
     return kExitOk;
   }
-  if (explanation.state == "skipped") return say_skipped(session, chosen->id);
+  if (explanation.state == "skipped" && !explanation.of_task)
+    return say_skipped(session, chosen->id);
   session.screen().out(render_explanation(explanation, session.screen(), session.now()));
   return kExitOk;
 }
@@ -67,7 +69,7 @@ const Verb kExplainVerb{
         "in half of all cases, and the one that holds nine times of ten. With -q it prints the "
         "code of the first cause, or the state of what does not wait.",
     .usage = "[OPTIONS] JOB[.TASK]",
-    .word_choices = "<job>",
+    .word_choices = "<one-job>",
     .tail = Tail::kWords,
     .least_words = 1,
     .most_words = 1,

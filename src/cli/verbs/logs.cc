@@ -10,6 +10,7 @@
 #include "cli/output/rank_lines.h"
 #include "cli/select.h"
 #include "cli/session.h"
+#include "cli/submission.h"
 #include "cli/verbs/verbs.h"
 #include "core/spec/quantity.h"
 #include "wire/text_json.h"
@@ -52,7 +53,8 @@ struct Wish {
 
 Result<std::optional<std::int64_t>> number_of(const Arguments& arguments, std::string_view option) {
   if (!arguments.has(option)) return {std::nullopt};
-  auto number = parse_count(option, arguments.value(option), 0, UINT32_MAX);
+  const int least = option == "attempt" ? 1 : 0;
+  auto number = parse_count(option, arguments.value(option), least, UINT32_MAX);
   if (!number) return number.error();
   return {std::optional<std::int64_t>(*number)};
 }
@@ -121,16 +123,12 @@ std::string log_target(const Wish& wish, std::string_view stream) {
   return target;
 }
 
-Result<void> copy_json(Session& session, Wish wish) {
-  if (!wish.attempt) {
-    auto task = fetch_task(session.client(), wish.job, wish.task.value_or(0));
-    if (!task) return task.error();
-    wish.attempt = task_view(*task).attempt;
-    if (wish.attempt == 0) return {};
-  }
+Result<void> copy_json(Session& session, Wish wish, const TaskView& task) {
+  if (!wish.attempt) wish.attempt = task.attempt;
+  if (wish.attempt == 0) return {};
   for (const std::string_view stream : {"stdout", "stderr"}) {
     if (!(stream == "stdout" ? wish.out : wish.err)) continue;
-    JsonPieces pieces(session, wish.task.value_or(0), *wish.attempt, stream);
+    JsonPieces pieces(session, task.label, *wish.attempt, stream);
     const auto done = session.client().download(log_target(wish, stream),
                                                 [&](std::string_view bytes) -> Result<void> {
                                                   pieces.add(bytes);
@@ -157,12 +155,44 @@ Result<void> copy_stream(Session& session, const Wish& wish, std::string_view st
                                    });
 }
 
-Result<void> copy(Session& session, const Wish& wish, RankLines* lines = nullptr) {
-  if (session.json()) return copy_json(session, wish);
+Result<void> copy(Session& session, Wish wish, const TaskView& task, RankLines* lines = nullptr) {
+  // With --output alone both streams are in one file, which is shown once.
+  if (wish.out && !task.stdout_path.empty() && task.stdout_path == task.stderr_path)
+    wish.err = false;
+  if (session.json()) return copy_json(session, wish, task);
   if (wish.out) {
     if (auto done = copy_stream(session, wish, "stdout", lines); !done) return done;
   }
   return wish.err ? copy_stream(session, wish, "stderr", lines) : Result<void>();
+}
+
+// The task that is meant, or the only one.
+Result<TaskView> task_of(Session& session, const Wish& wish) {
+  if (wish.task) {
+    auto task = fetch_task(session.client(), wish.job, *wish.task);
+    if (!task) return task.error();
+    return task_view(*task);
+  }
+  auto answer =
+      session.client().request("GET", fmt::format("/v1/jobs/{}/tasks?limit=1", wish.job), {});
+  if (!answer) return answer.error();
+  const auto tasks = task_views(*answer);
+  return tasks.empty() ? TaskView() : tasks[0];
+}
+
+// The file that an earlier attempt wrote may have the text of the last one.
+void say_overwritten(Session& session, const Wish& wish, const TaskView& task) {
+  if (!wish.attempt || *wish.attempt >= task.attempt) return;
+  auto job = session.client().request("GET", fmt::format("/v1/jobs/{}", wish.job), {});
+  const auto* spec = job ? job->as_object().if_contains("spec") : nullptr;
+  if (spec == nullptr) return;
+  const bool shared = (wish.out && attempts_share(text_at(*spec, "output"))) ||
+                      (wish.err && attempts_share(text_at(*spec, "error")));
+  if (!shared) return;
+  session.screen().err(
+      fmt::format("tutti logs: all attempts write to the same file, this is the output of the "
+                  "last one, {}; with %a in its name each has a file of its own\n",
+                  task.attempt));
 }
 
 int copy_all(Session& session, Wish wish) {
@@ -176,12 +206,12 @@ int copy_all(Session& session, Wish wish) {
       wish.task = task.label;
       if (wish.ranks > 0) {
         RankLines lines(session.screen(), wish.ranks);
-        if (auto done = copy(session, wish, &lines); !done) return session.fail(done.error());
+        if (auto done = copy(session, wish, task, &lines); !done) return session.fail(done.error());
         continue;
       }
       if (!session.json())
         session.screen().out(fmt::format("==> {}.{} <==\n", wish.job, task.label));
-      if (auto done = copy(session, wish); !done) return session.fail(done.error());
+      if (auto done = copy(session, wish, task); !done) return session.fail(done.error());
     }
     const auto next = integer_at(*answer, "next_from");
     if (!next) return kExitOk;
@@ -201,7 +231,7 @@ int follow_logs(Session& session, const Wish& wish) {
   options.say_why_waiting = true;
   auto followed = follow(session, options);
   if (!followed) return session.fail(followed.error());
-  if (followed->detached) return 130;
+  if (followed->left) return *followed->left;
   if (session.json()) {
     print_json(session.screen(), ended_json(*followed));
   } else {
@@ -232,12 +262,15 @@ int run(Session& session, const Arguments& arguments) {
   if (arguments.has("follow")) {
     if (wish->attempt)
       return session.usage_error("--follow shows the running attempt, not --attempt");
-    return tasks > 1 && wish->ranks == 0 ? follow_batch(session, wish->job, false)
+    return tasks > 1 && wish->ranks == 0 ? follow_batch(session, wish->job, false).status
                                          : follow_logs(session, *wish);
   }
   if (tasks > 1 && arguments.has("all")) return copy_all(session, *wish);
   if (tasks > 1) return name_one(session, wish->job, tasks);
-  if (auto done = copy(session, *wish); !done) return session.fail(done.error());
+  auto task = task_of(session, *wish);
+  if (!task) return session.fail(task.error());
+  say_overwritten(session, *wish, *task);
+  if (auto done = copy(session, *wish, *task); !done) return session.fail(done.error());
   return kExitOk;
 }
 
@@ -255,7 +288,7 @@ const Verb kLogsVerb{
         "line is an object with task, attempt, stream and text; -f adds one with state and "
         "exit_code.",
     .usage = "[OPTIONS] JOB[.TASK]",
-    .word_choices = "<job>",
+    .word_choices = "<one-job>",
     .tail = Tail::kWords,
     .least_words = 1,
     .most_words = 1,

@@ -1,7 +1,9 @@
 #include <fmt/format.h>
+#include <poll.h>
 
 #include <algorithm>
 #include <boost/json.hpp>
+#include <cstdint>
 #include <optional>
 
 #include "cli/arguments.h"
@@ -164,25 +166,48 @@ std::vector<JobView> views_of(const Page& page) {
   return jobs;
 }
 
-std::string table_of(Session& session, const Page& page) {
-  const std::vector<JobView> jobs = views_of(page);
+// `most` rows of it; the summary counts all.
+std::string table_of(Session& session, const Page& page, std::size_t most = SIZE_MAX) {
+  std::vector<JobView> jobs = views_of(page);
   if (jobs.empty()) return "No jobs.\n";
   const Screen& screen = session.screen();
-  return render_jobs(jobs, screen, session.now()) +
-         screen.styled(Style::kDim, summary(jobs, page.more)) + "\n";
+  std::string last = summary(jobs, page.more);
+  if (jobs.size() > most) {
+    last = fmt::format("... and {} more; ", jobs.size() - most) + last;
+    jobs.resize(most);
+  }
+  if (screen.width() > 0) last = cut_to(last, static_cast<std::size_t>(screen.width()));
+  return render_jobs(jobs, screen, session.now()) + screen.styled(Style::kDim, last) + "\n";
 }
 
-// Draws the table again when something changed, but not more often than an eye can follow.
+// How many jobs fit on the screen with the titles, the summary and the line of the cursor.
+std::size_t rows_of(const Screen& screen) {
+  constexpr int kOther = 3;
+  if (screen.height() <= 0) return SIZE_MAX;
+  return static_cast<std::size_t>(std::max(1, screen.height() - kOther));
+}
+
+// Draws the table again when something changed, but not more often than an eye can follow. A daemon
+// that goes away is waited for, but not started: who stopped it did so on purpose.
 class Watch : public StreamListener {
  public:
   Watch(Session& session, const Arguments& arguments) : session_(session), arguments_(arguments) {}
 
   int run() {
-    if (draw() == Next::kGoOn) {
-      auto streamed = session_.client().stream("/v1/events", *this);
-      if (!streamed) return session_.fail(streamed.error());
+    Next drawn = draw();
+    const bool begun = drawn == Next::kGoOn;
+    for (int tries = 0; drawn == Next::kGoOn || (begun && is_away() && tries < kTries); ++tries) {
+      if (drawn == Next::kGoOn) {
+        tries = 0;
+        // How it ended does not matter: the next drawing tells what is wrong.
+        static_cast<void>(session_.client().stream("/v1/events", *this));
+      }
+      if (stopped_ || interrupted_in(kPauseMs)) return kExitOk;
+      session_.drop_client();
+      session_.running_client();
+      drawn = draw();
     }
-    return failure_ ? session_.refuse(*failure_) : kExitOk;
+    return session_.refuse(*failure_);
   }
 
   Next on_event(const ServerEvent&) override {
@@ -190,7 +215,8 @@ class Watch : public StreamListener {
     return session_.now() - drawn_at_ < milliseconds(kPauseMs) ? Next::kGoOn : draw();
   }
   Next on_wake() override {
-    if (interrupt_.take()) return Next::kStop;
+    stopped_ = interrupt_.take() != 0;
+    if (stopped_) return Next::kStop;
     const bool old = session_.now() - drawn_at_ > seconds(10);  // the ages in it move on
     return changed_ || old ? draw() : Next::kGoOn;
   }
@@ -199,16 +225,26 @@ class Watch : public StreamListener {
 
  private:
   static constexpr int kPauseMs = 500;
+  static constexpr int kTries = 120;
+
+  bool is_away() const { return failure_ && failure_->code == ErrorCode::kUnavailable; }
+
+  bool interrupted_in(int ms) {
+    pollfd wake{interrupt_.fd(), POLLIN, 0};
+    ::poll(&wake, 1, ms);
+    return interrupt_.take() != 0;
+  }
 
   Next draw() {
     changed_ = false;
+    failure_.reset();
     drawn_at_ = session_.now();
     auto page = fetch_asked(session_.client(), arguments_);
     if (!page) {
       failure_ = page.error();
       return Next::kStop;
     }
-    session_.screen().out("\033[H\033[2J" + table_of(session_, *page));
+    session_.screen().out("\033[H\033[2J" + table_of(session_, *page, rows_of(session_.screen())));
     return Next::kGoOn;
   }
 
@@ -217,6 +253,7 @@ class Watch : public StreamListener {
   Interrupt interrupt_;
   TimePoint drawn_at_;
   bool changed_ = false;
+  bool stopped_ = false;
   std::optional<Error> failure_;
 };
 

@@ -191,6 +191,7 @@ const Verb kNodesVerb{
         "[OPTIONS] [ls | add ADDRESS... | show NODE | check NODE | drain NODE | resume NODE "
         "| limit NODE | rm NODE...]",
     .word_choices = "ls add show check drain resume limit rm",
+    .later_choices = "<node>",
     .tail = Tail::kWords,
     .least_words = 0,
     .most_words = kMaxMachines + 1,

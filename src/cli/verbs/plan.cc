@@ -106,10 +106,13 @@ const Verb kPlanVerb{
     .aliases = kNoAliases,
     .summary = "how fast a model would train on which GPUs",
     .description =
-        "Shows for every number and type of GPU how long an iteration of a model takes: measured, "
-        "or estimated (≈) from what was measured of other sizes, batches, counts and types, with "
-        "the error that four of five estimates stay within. COST is GPUs × time, in relation to "
-        "the cheapest. The marked one is what the scheduler takes for a job that lists all of "
+        "Shows for every type and number of GPUs and every number of pipeline stages how long an "
+        "iteration of a model takes: measured, or estimated (≈) from what was measured of other "
+        "sizes, batches, counts and types, with the error that four of five estimates stay "
+        "within. Stages that were not measured follow by a simple model (ERROR: model) from the "
+        "time of the best plan, whose own stages are then guessed. COST is GPUs × time, "
+        "in relation to the cheapest; NEED is the memory of each GPU that weights, gradients and "
+        "optimiser take. The marked one is what the scheduler takes for a job that lists all of "
         "them (--configurations) when all are free.\n\n"
         "Speeds come from 'tutti profile run' and 'tutti profile import'.",
     .usage = "--model NAME --params SIZE --batch N [OPTIONS]",

@@ -54,6 +54,7 @@ constexpr Option kRunOptions[] = {
     {"batch", 'b', Kind::kValue, "N", "samples of one iteration, over all GPUs", {}},
     {"layers", 'l', Kind::kValue, "N", "layers that are planned together", {}},
     {"micro-batches", 'c', Kind::kValue, "N", "micro-batches of an iteration", {}},
+    {"stages", 0, Kind::kValue, "N", "pipeline stages (default: as the command likes)", {}},
     {"dataset", 's', Kind::kValue, "NAME", "data set (default none)", {}},
     {"iterations", 'e', Kind::kValue, "N", "how many the command is to run", {}},
     {"try", 'i', Kind::kValue, "N", "number of this try (default 0)", {}},

@@ -60,6 +60,27 @@ Result<std::uint32_t> take_count(const Arguments& arguments, std::string_view op
                        std::to_string(most));
 }
 
+// A number that becomes part of a file's name and of variables, as it is written shortest.
+Result<void> take_number(const Arguments& arguments, std::string_view option, std::uint64_t least,
+                         std::string& into) {
+  constexpr std::uint64_t kMost = 1'000'000'000;
+  if (!arguments.has(option)) return {};
+  const auto number = parse_digits(arguments.value(option), kMost);
+  if (!number || *number < least)
+    return invalid_input(fmt::format("--{} must be a whole number from {} to {}, not {}", option,
+                                     least, kMost, shown(arguments.value(option))));
+  into = std::to_string(*number);
+  return {};
+}
+
+Result<void> take_numbers(const Arguments& arguments, ProfileRun& run) {
+  for (const auto& [option, into] : {std::pair{"layers", &run.layers},
+                                     {"micro-batches", &run.micro_batches},
+                                     {"iterations", &run.iterations}})
+    if (const auto taken = take_number(arguments, option, 1, *into); !taken) return taken;
+  return take_number(arguments, "try", 0, run.attempt);
+}
+
 // "2_A100": nodes and the type of their devices.
 Result<DeviceShape> parse_hardware(const std::string& text) {
   const std::size_t bar = text.find('_');
@@ -93,6 +114,17 @@ Result<std::string> plan_of(const Arguments& arguments) {
     plan = name;
   }
   return plan.empty() ? "auto" : plan;
+}
+
+// Zero: not definite. Data parallel plans have one.
+Result<std::uint32_t> stages_of(const Arguments& arguments, const ProfileRun& run) {
+  const std::uint32_t devices = run.cell.shape.devices();
+  const bool one = run.plan == "dp";
+  const auto stages = take_count(arguments, "stages", one ? 1 : 0, devices);
+  if (!stages) return invalid_input(stages.error().message + ", the GPUs of the run");
+  if (one && *stages > 1)
+    return invalid_input("-o is data parallel, in one stage: leave it or --stages out");
+  return stages;
 }
 
 json::object job_of(const ProfileRun& run, const std::vector<std::string>& command,
@@ -160,9 +192,10 @@ Result<Measurement> measure(Session& session, const ProfileRun& run, const JobVi
   const auto settled = settled_time(times);
   if (!settled)
     return not_found(fmt::format(
-        "{} has no line such as 'iteration_time: 0.123': the command must print one for each "
-        "iteration, in seconds",
-        first_log(run)));
+        "{} has {} such as 'iteration_time: 0.123': the command must print one for each "
+        "iteration, in seconds{}",
+        first_log(run), times.empty() ? "no line" : "one line only",
+        times.empty() ? "" : ", and the first is warming up"));
   measured.speed.seconds = *settled;
   measured.iterations = times.size();
   return measured;
@@ -177,7 +210,7 @@ int report(Session& session, const ProfileRun& run, const Measurement& measured)
   if (session.json()) {
     print_json(session.screen(),
                json::object{{"model", text_to_json(format_model_run(measured.cell.run))},
-                            {"cell", text_to_json(column_name(measured.cell.shape))},
+                            {"cell", text_to_json(cell_name(measured.cell))},
                             {"fits", measured.speed.fits()},
                             {"seconds", measured.speed.fits() ? json::value(measured.speed.seconds)
                                                               : json::value()},
@@ -185,8 +218,9 @@ int report(Session& session, const ProfileRun& run, const Measurement& measured)
                             {"log", text_to_json(first_log(run))}});
     return kExitOk;
   }
-  const std::string what =
+  std::string what =
       fmt::format("{} on {}", format_model_run(measured.cell.run), shape_text(measured.cell.shape));
+  if (measured.cell.stages > 0) what += " in " + counted(measured.cell.stages, "stage");
   session.screen().out(
       measured.speed.fits()
           ? fmt::format("{}: {} an iteration ({} reported)\n", printable(what),
@@ -203,6 +237,8 @@ std::string ProfileRun::log_path() const {
       fmt::format("bs_{}_params_{}", cell.run.batch, format_parameters(cell.run.parameters));
   if (!layers.empty()) name += "_layers_" + layers;
   if (!micro_batches.empty()) name += "_mb_" + micro_batches;
+  // The name of a data parallel plan says it already.
+  if (cell.stages > 0 && plan != "dp") name += "_stages_" + std::to_string(cell.stages);
   return fmt::format("profile_result/{}_nodes_{}_devices_per_node/{}/{}_{}/{}_{}_try_{}.log",
                      shape.nodes, shape.per_node, hardware, cell.run.name, dataset, name, plan,
                      attempt);
@@ -220,6 +256,7 @@ std::vector<std::string> ProfileRun::variables() const {
   const auto add = [&](const char* name, const std::string& value) {
     if (!value.empty()) all.push_back(std::string(name) + "=" + value);
   };
+  if (cell.stages > 0) add("TUTTI_PROFILE_STAGES", std::to_string(cell.stages));
   add("TUTTI_PROFILE_LAYERS", layers);
   add("TUTTI_PROFILE_MICRO_BATCHES", micro_batches);
   add("TUTTI_PROFILE_ITERATIONS", iterations);
@@ -249,13 +286,12 @@ Result<ProfileRun> profile_run_of(const Arguments& arguments) {
   auto plan = plan_of(arguments);
   if (!plan) return plan.error();
   run.plan = *std::move(plan);
-  const std::pair<std::string_view, std::string*> texts[] = {{"layers", &run.layers},
-                                                             {"micro-batches", &run.micro_batches},
-                                                             {"dataset", &run.dataset},
-                                                             {"iterations", &run.iterations},
-                                                             {"try", &run.attempt}};
-  for (const auto& [option, into] : texts)
-    if (const auto taken = take_plain(arguments, option, *into); !taken) return taken.error();
+  const auto stages = stages_of(arguments, run);
+  if (!stages) return stages.error();
+  run.cell.stages = *stages;
+  if (const auto taken = take_numbers(arguments, run); !taken) return taken.error();
+  if (const auto taken = take_plain(arguments, "dataset", run.dataset); !taken)
+    return taken.error();
   run.job = arguments.value("job");
   run.ray_address = arguments.value("ray-address");
   return run;

@@ -89,8 +89,9 @@ int run(Session& session, const Arguments& arguments) {
   int status = kExitOk;
   if (!arguments.has("follow")) return status;
   for (const ChosenJob& job : chosen->jobs) {
-    const int one = follow_batch(session, job.id, arguments.has("quiet"));
-    if (status == kExitOk) status = one;
+    const Watched one = follow_batch(session, job.id, arguments.has("quiet"));
+    if (one.left) return one.status;
+    if (status == kExitOk) status = one.status;
   }
   return status;
 }

@@ -35,7 +35,7 @@ constexpr OptionGroup kGroups[] = {{"Options", kOwnOptions},
                                    {"Many tasks", kManyTasksOptions},
                                    {"Resources", kResourceOptions}};
 constexpr Example kExamples[] = {
-    {"tutti run -- make -j4", "wait for a free slot, then run as if called here"},
+    {"tutti run -- make -j4", "wait for a free slot, then run in this folder"},
     {"tutti run --mem 8G --time 1h python train.py", "with limits"},
     {"tutti run manifest.yaml", "many workers that start together"},
 };
@@ -84,7 +84,7 @@ int run(Session& session, const Arguments& arguments) {
   const std::uint64_t id = submission->ids.front();
   if (arguments.has("verbose")) session.screen().err(fmt::format("tutti: job {}\n", id));
   if (has_many_tasks(requests->jobs[0]))
-    return follow_batch(session, id, arguments.has("quiet"), true);
+    return follow_batch(session, id, arguments.has("quiet"), true).status;
   return follow_run(session, arguments, *submission, requests->jobs[0]);
 }
 
@@ -96,9 +96,10 @@ const Verb kRunVerb{
     .summary = "queue a job, show its output and return its exit code",
     .description =
         "Like submit, but stays: the job's stdout and stderr become its own, Ctrl-C cancels the "
-        "job and what builds its image, "
-        "and the exit status is the job's: 128 + N for signal N, 124 for a time limit, 137 for "
-        "memory, 130 for cancelled, 127 for a command that could not start, 125 for a lost or "
+        "job and what builds its image. The job's stdin is /dev/null. The exit status is the "
+        "job's: "
+        "128 + N for signal N, 124 for a time limit, 137 for memory, 130 for cancelled, 127 for a "
+        "command that could not start, 125 for a lost or "
         "skipped job.\n"
         "\n"
         "Of a job of many tasks, such as an array, it shows the progress, the tasks that failed "

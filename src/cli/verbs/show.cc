@@ -94,6 +94,7 @@ void print_tasks(Session& session, const JobView& job, const json::array& tasks)
   if (job.tasks == 1 && views.size() == 1) {
     const TaskView& task = views[0];
     session.screen().out(render_task_gpus(task));
+    session.screen().out(render_retry(task, session.now()));
     if (!task.stdout_path.empty()) {
       session.screen().out(fmt::format("  {:<11}{}\n", "stdout", printable(task.stdout_path)));
       session.screen().out(fmt::format("  {:<11}{}\n", "stderr", printable(task.stderr_path)));
@@ -186,7 +187,7 @@ const Verb kShowVerb{
         "Shows what a job is, how it stands and how it ended, and its tasks: the "
         "failed ones first, then running, queued and the rest; of a gang its ranks in order.",
     .usage = "[OPTIONS] JOB[.TASK]",
-    .word_choices = "<job>",
+    .word_choices = "<one-job>",
     .tail = Tail::kWords,
     .least_words = 1,
     .most_words = 1,

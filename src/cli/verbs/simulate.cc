@@ -10,6 +10,7 @@
 #include "cli/output/progress.h"
 #include "cli/output/simulation.h"
 #include "cli/session.h"
+#include "cli/speeds.h"
 #include "cli/verbs/verbs.h"
 #include "core/plan/ordering.h"
 #include "core/spec/quantity.h"
@@ -30,6 +31,9 @@ constexpr Option kWorkOptions[] = {
      "NxTYPE:GPUS",
      "add nodes: 2xA100:8, or 4xcpu:64; comma lists",
      {}},
+    {"speeds", 0, Kind::kValue, "FILE",
+     "measured speeds of models, JSON or CSV (default with --from-history: those of this home)",
+     "<file>"},
     {"jobs-scale", 0, Kind::kValue, "X", "so many times as many jobs, such as 1.5", {}},
 };
 constexpr Option kPolicyOptions[] = {
@@ -47,10 +51,15 @@ constexpr Option kBenchmarkOptions[] = {
     {"workload", 0, Kind::kValue, "FILE", "the benchmark's trace, below FOLDER or anywhere",
      "<file>"},
     {"knowledge", 0, Kind::kValue, "cold|warm",
-     "whether speeds are known at the start (cold); not in arena-1280", "cold warm"},
+     "whether speeds are known at the start (cold); in arena-1280 they are", "cold warm"},
     {"length", 0, Kind::kValue, "declared|oblivious|noisy",
      "what is known of how long jobs are (declared)", "declared oblivious noisy"},
-    {"rounds", 0, Kind::kValue, "N", "end after so many rounds", {}},
+    {"rounds",
+     0,
+     Kind::kValue,
+     "N",
+     "end after so many rounds of 60 s, in arena-1280 of 300 s (there 2,000, else when all ends)",
+     {}},
     {"restart-cost", 0, Kind::kValue, "crius|others", "what a restart costs in arena-1280 (crius)",
      "crius others"},
     {"timing",
@@ -146,7 +155,7 @@ Result<void> check_sources(const Arguments& arguments) {
     if (!benchmark && arguments.has(option.name))
       return invalid_input("--" + std::string(option.name) + " needs --benchmark");
   }
-  for (const char* option : {"cluster", "add-nodes", "jobs-scale"}) {
+  for (const char* option : {"cluster", "add-nodes", "jobs-scale", "speeds"}) {
     if (benchmark && arguments.has(option))
       return invalid_input("--" + std::string(option) +
                            " is not for benchmarks, whose clusters and jobs are fixed");
@@ -165,17 +174,11 @@ Result<void> read_benchmark(const Arguments& arguments, SimulationRequest& reque
   request.data = arguments.value("data");
   request.workload = arguments.value("workload");
   request.timing = arguments.has("timing");
-  if (arguments.has("knowledge") && request.benchmark == "arena-1280")
-    return invalid_input(
-        "--knowledge is not for --benchmark arena-1280, whose jobs have measured speeds only");
-  if (auto done = put(choice(arguments, "knowledge", kKnowledge, "cold"), request.knowledge); !done)
+  if (auto done = put(choice(arguments, "knowledge", kKnowledge, ""), request.knowledge); !done)
     return done;
   if (auto done = put(choice(arguments, "length", kLengths, "declared"), request.length); !done)
     return done;
-  if (arguments.has("restart-cost") && request.benchmark != "arena-1280")
-    return invalid_input("--restart-cost is for --benchmark arena-1280");
-  if (auto done = put(choice(arguments, "restart-cost", kCosts, "crius"), request.restart_cost);
-      !done)
+  if (auto done = put(choice(arguments, "restart-cost", kCosts, ""), request.restart_cost); !done)
     return done;
   if (!arguments.has("rounds")) return {};
   return put(parse_count("rounds", arguments.value("rounds"), 1, 100'000'000), request.rounds);
@@ -199,6 +202,10 @@ Result<void> read_work(Session& session, const Arguments& arguments, SimulationR
     auto done = put(parse_node_groups(arguments.value("add-nodes")), request.add_nodes);
     if (!done) return done;
   }
+  if (arguments.has("speeds")) {
+    if (auto done = put(speeds_of_file(arguments.value("speeds")), request.speeds); !done)
+      return done;
+  }
   if (!arguments.has("jobs-scale")) return {};
   return put(parse_scale(arguments.value("jobs-scale")), request.jobs_scale);
 }
@@ -207,6 +214,7 @@ Result<SimulationRequest> read_request(Session& session, const Arguments& argume
   SimulationRequest request;
   if (auto done = check_sources(arguments); !done) return done.error();
   if (auto done = put(read_policies(arguments), request.policies); !done) return done.error();
+  request.compares = arguments.has("compare");
   if (auto done = read_benchmark(arguments, request); !done) return done.error();
   if (auto done = read_work(session, arguments, request); !done) return done.error();
   if (arguments.has("seed")) {

@@ -78,23 +78,23 @@ void print_ids(Session& session, const Arguments& arguments, const json::array& 
   }
 }
 
-int follow_submitted(Session& session, std::uint64_t id, const json::value& job) {
+Watched follow_submitted(Session& session, std::uint64_t id, const json::value& job) {
   FollowOptions options;
   options.job = id;
   options.ranks = ranks_in(job);
   options.logs = true;
   options.say_why_waiting = true;
   auto followed = follow(session, options);
-  if (!followed) return session.fail(followed.error());
-  if (followed->detached) {
+  if (!followed) return {session.fail(followed.error())};
+  if (followed->left) {
     session.screen().err(
         fmt::format("\nJob {0} goes on. Watch it with 'tutti logs -f {0}', end it "
                     "with 'tutti cancel {0}'.\n",
                     id));
-    return kExitOk;
+    return {*followed->left, true};
   }
   say_ending(session, followed->job);
-  return exit_status_of(followed->job);
+  return {exit_status_of(followed->job)};
 }
 
 int run(Session& session, const Arguments& arguments) {
@@ -110,9 +110,10 @@ int run(Session& session, const Arguments& arguments) {
   for (std::size_t i = 0; i < submission->ids.size(); ++i) {
     const std::uint64_t id = submission->ids[i];
     const bool many = has_many_tasks(requests->jobs[i]) && !session.json();
-    const int one = many ? follow_batch(session, id, arguments.has("quiet"))
-                         : follow_submitted(session, id, requests->jobs[i]);
-    if (status == kExitOk) status = one;
+    const Watched one = many ? follow_batch(session, id, arguments.has("quiet"))
+                             : follow_submitted(session, id, requests->jobs[i]);
+    if (one.left) return one.status;
+    if (status == kExitOk) status = one.status;
   }
   return status;
 }

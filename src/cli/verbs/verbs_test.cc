@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/json.hpp>
 #include <filesystem>
 #include <fstream>
@@ -15,18 +16,13 @@ namespace tutti {
 namespace {
 
 namespace json = boost::json;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using Words = std::vector<std::string>;
 
-class VerbTest : public ScriptedVerbs {
- protected:
-  // The stream of job `id`: these events, and the end in this state.
-  void stream(const std::string& target, std::vector<ServerEvent> events, const std::string& end) {
-    events.push_back({"end", end});
-    daemon->streams[target] = std::move(events);
-  }
-};
+class VerbTest : public ScriptedVerbs {};
 
 TEST_F(VerbTest, no_verb_and_an_unknown_verb_are_usage_errors) {
   EXPECT_EQ(call({}), 2);
@@ -190,7 +186,7 @@ TEST_F(VerbTest, batch_reports_failed_lines_and_exits_with_1) {
   EXPECT_EQ(call({"batch", path}), 1);
   EXPECT_EQ(body().at("lines"), (json::array{"true", "exit 3"}));
   EXPECT_EQ(body().at("line_numbers"), (json::array{1, 4}));
-  EXPECT_EQ(screen.err_text, "line 4 failed (exit 3): exit 3\n");
+  EXPECT_EQ(screen.err_text, "line 4 (task 7.2) failed (exit 3): exit 3\n");
   EXPECT_EQ(screen.out_text, "Job 7: 2 tasks: 1 succeeded, 1 failed\n");
 }
 
@@ -238,9 +234,24 @@ TEST_F(VerbTest, ls_watch_draws_again_at_a_change_and_needs_a_terminal) {
   daemon->answers["GET /v1/jobs?limit=1"] = R"({"jobs":[{"id":9,"state":"running","tasks":1}]})";
   EXPECT_EQ(call({"ls", "-w"}), 2);
   screen.terminal = true;
-  daemon->streams["/v1/events"] = {};
+  auto client = std::make_unique<InterruptedStream>(asked);
+  client->answers = daemon->answers;
+  session.use_client(std::move(client));
   EXPECT_EQ(call({"ls", "-w", "-n", "1"}), 0);
   EXPECT_THAT(screen.out_text, HasSubstr("1 job: 1 running"));
+}
+
+TEST_F(VerbTest, ls_watch_is_cut_to_the_height_of_the_screen) {
+  screen.terminal = true;
+  screen.rows = 5;
+  auto client = std::make_unique<InterruptedStream>(asked);
+  client->answers["GET /v1/jobs?limit=3"] =
+      R"({"jobs":[{"id":9,"state":"running"},{"id":8},{"id":7,"state":"queued"}]})";
+  session.use_client(std::move(client));
+  EXPECT_EQ(call({"ls", "-w", "-n", "3"}), 0);
+  EXPECT_EQ(std::count(screen.out_text.begin(), screen.out_text.end(), '\n'), 4);
+  EXPECT_THAT(screen.out_text, HasSubstr("... and 1 more"));
+  EXPECT_THAT(screen.out_text, HasSubstr("3 jobs: 1 running, 1 queued"));
 }
 
 TEST_F(VerbTest, ls_refuses_an_unknown_state) {
@@ -270,6 +281,8 @@ TEST_F(VerbTest, show_json_has_the_tasks_of_all_pages) {
 
 TEST_F(VerbTest, logs_copies_raw_bytes) {
   daemon->answers["GET /v1/jobs/3"] = R"({"id":3,"tasks":1})";
+  daemon->answers["GET /v1/jobs/3/tasks?limit=1"] =
+      R"({"tasks":[{"task":0,"attempt":1,"stdout":"/o","stderr":"/e"}]})";
   daemon->downloads["/v1/jobs/3/logs?stream=stdout&tail=5"] = "\x01\n";
   daemon->downloads["/v1/jobs/3/logs?stream=stderr&tail=5"] = "e";
   EXPECT_EQ(call({"logs", "3", "--tail", "5"}), 0);
@@ -277,11 +290,25 @@ TEST_F(VerbTest, logs_copies_raw_bytes) {
   EXPECT_EQ(screen.err_text, "e");
 }
 
+TEST_F(VerbTest, logs_of_both_streams_in_one_file_are_copied_once) {
+  daemon->answers["GET /v1/jobs/3"] = R"({"id":3,"tasks":1})";
+  daemon->answers["GET /v1/jobs/3/tasks?limit=1"] =
+      R"({"tasks":[{"task":0,"attempt":1,"stdout":"/so","stderr":"/so"}]})";
+  for (const char* stream : {"stdout", "stderr"}) {
+    daemon->downloads[std::string("/v1/jobs/3/logs?stream=") + stream] = "both\n";
+  }
+  EXPECT_EQ(call({"logs", "3"}), 0);
+  EXPECT_EQ(screen.out_text + screen.err_text, "both\n");
+  EXPECT_EQ(call({"logs", "--stderr", "3"}), 0);
+  EXPECT_EQ(screen.err_text, "both\n");
+}
+
 TEST_F(VerbTest, logs_of_many_tasks_needs_a_choice) {
   daemon->answers["GET /v1/jobs/3"] = R"({"id":3,"tasks":100})";
   daemon->answers["GET /v1/jobs/3/tasks?limit=1"] = R"({"tasks":[{"task":5}]})";
   EXPECT_EQ(call({"logs", "3"}), 2);
   EXPECT_THAT(screen.err_text, HasSubstr("job 3 has 100 tasks: name one, such as 3.5, or"));
+  daemon->answers["GET /v1/jobs/3/tasks?from=7&limit=1"] = R"({"tasks":[{"task":7}]})";
   daemon->downloads["/v1/jobs/3/logs?stream=stdout&task=7"] = "seven";
   EXPECT_EQ(call({"logs", "3.7", "--stdout"}), 0);
   EXPECT_EQ(screen.out_text, "seven");
@@ -298,7 +325,7 @@ TEST_F(VerbTest, logs_follow_returns_the_jobs_code) {
 
 TEST_F(VerbTest, logs_with_json_are_objects_of_whole_characters) {
   daemon->answers["GET /v1/jobs/3"] = R"({"id":3,"tasks":1})";
-  daemon->answers["GET /v1/jobs/3/tasks?from=0&limit=1"] = R"({"tasks":[{"task":0,"attempt":2}]})";
+  daemon->answers["GET /v1/jobs/3/tasks?limit=1"] = R"({"tasks":[{"task":0,"attempt":2}]})";
   daemon->downloads["/v1/jobs/3/logs?stream=stdout&attempt=2"] = "a\xc3";
   daemon->downloads["/v1/jobs/3/logs?stream=stderr&attempt=2"] = "";
   EXPECT_EQ(call({"logs", "--json", "3"}), 0);
@@ -365,7 +392,11 @@ TEST_F(VerbTest, workers_that_cannot_be_meant_are_usage_errors) {
 TEST_F(VerbTest, cancelling_several_jobs_on_a_pipe_needs_yes) {
   EXPECT_EQ(call({"cancel", "3,5-6"}), 2);
   EXPECT_EQ(call({"cancel", "all"}), 2);
-  EXPECT_TRUE(asked.requests.empty());
+  EXPECT_THAT(asked.requests, Not(Contains("POST /v1/cancel")));
+  daemon->answers["GET /v1/jobs?state=queued,starting,running&limit=1"] = R"({"jobs":[]})";
+  EXPECT_EQ(call({"cancel", "all"}), 0);
+  EXPECT_THAT(asked.requests, Not(Contains("POST /v1/cancel")));
+  screen.out_text.clear();
   daemon->answers["POST /v1/cancel"] = R"({"tasks":4,"jobs":[3,5]})";
   EXPECT_EQ(call({"cancel", "-y", "3,5-6"}), 0);
   EXPECT_EQ(asked.last_body, R"({"jobs":[{"id":3},{"id":5},{"id":6}]})");
@@ -375,7 +406,7 @@ TEST_F(VerbTest, cancelling_several_jobs_on_a_pipe_needs_yes) {
 TEST_F(VerbTest, cancelling_several_jobs_on_a_terminal_asks) {
   screen.terminal = true;
   EXPECT_EQ(call({"cancel", "all"}), 1);
-  EXPECT_TRUE(asked.requests.empty());
+  EXPECT_THAT(asked.requests, Not(Contains("POST /v1/cancel")));
   screen.answer = "y";
   daemon->answers["POST /v1/cancel"] = R"({"tasks":4,"jobs":[3,5]})";
   EXPECT_EQ(call({"cancel", "all"}), 0);

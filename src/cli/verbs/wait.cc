@@ -71,7 +71,7 @@ int run(Session& session, const Arguments& arguments) {
       return kExitTimeout;
     }
     if (!followed) return session.fail(followed.error());
-    if (followed->detached) return 130;
+    if (followed->left) return *followed->left;
     if (!arguments.has("quiet") && !session.json()) say_ending(session, *followed);
     jobs.push_back(ended_json(*followed));
     if (status == kExitOk) status = exit_status_of(*followed);

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <tuple>
 
@@ -10,11 +9,17 @@
 namespace tutti {
 namespace {
 
+// Everybody is taken to have had so much before counting begins: half a round.
+constexpr double kHadBefore = 180;
+// Who is owed more than this does not wait for equals that run.
+constexpr double kMostOwed = 3600;
+
 // A job in a pool, and how much it is due to run there.
 struct DuePair {
   std::size_t job = 0;
   std::size_t option = 0;
   double priority = 0;
+  double owed_s = 0;
   bool current = false;
 };
 
@@ -39,8 +44,10 @@ Sharer sharer_of(const ElasticJob& job, const std::vector<Pool>& pools) {
 //  1. When jobs have come or gone, shares are found anew: which part of its time each job spends in
 //     each pool, such that the smallest speed of any job, counted in its speed with an equal share
 //     of all pools and per device asked for, is as large as possible.
-//  2. Each round, the pairs of job and pool with the largest share ÷ part of the time that the job
-//     has really had there run first; of equals, what runs now and then what came first.
+//  2. Each round, the pairs of job and pool with the largest share ÷ time that the job has had
+//  there
+//     run first; of equals, what runs now, unless much is owed to another. When shares are found
+//     anew counting begins anew, and what was due and not had until then is owed.
 //  3. Devices that are idle then go to waiting jobs in the order of submission.
 // Remembers shares and times. Weighs no price of changes: its author's simulator has none.
 class GavelPolicy : public ElasticPolicy {
@@ -51,15 +58,17 @@ class GavelPolicy : public ElasticPolicy {
   // What a job is due and what it has had, pool by pool.
   struct Account {
     std::vector<double> share;
-    std::vector<double> received_s;
-    double known_s = 0;
+    std::vector<double> received_s;  // since counting began
+    std::vector<double> owed_s;      // what was due before and not had
     bool present = false;
   };
   void count_time(const ElasticSnapshot& snapshot);
   void share_anew(const ElasticSnapshot& snapshot);
+  void count_anew();
 
   std::map<JobId, Account> accounts_;
   double last_s_ = 0;
+  double counted_from_s_ = 0;
 };
 
 void GavelPolicy::count_time(const ElasticSnapshot& snapshot) {
@@ -67,9 +76,20 @@ void GavelPolicy::count_time(const ElasticSnapshot& snapshot) {
   last_s_ = snapshot.now_s;
   for (const ElasticJob& job : snapshot.jobs) {
     const auto account = accounts_.find(job.id);
-    if (account == accounts_.end()) continue;
-    account->second.known_s += passed;
-    if (job.current) account->second.received_s[job.options[*job.current].shape.pool] += passed;
+    if (account == accounts_.end() || !job.current) continue;
+    account->second.received_s[job.options[*job.current].shape.pool] += passed;
+  }
+}
+
+void GavelPolicy::count_anew() {
+  const double passed = last_s_ - counted_from_s_;
+  counted_from_s_ = last_s_;
+  for (auto& [id, account] : accounts_) {
+    for (std::size_t p = 0; p < account.received_s.size(); ++p) {
+      const double due = account.share.empty() ? 0 : account.share[p] * passed;
+      account.owed_s[p] += due - account.received_s[p];
+      account.received_s[p] = 0;
+    }
   }
 }
 
@@ -79,11 +99,15 @@ void GavelPolicy::share_anew(const ElasticSnapshot& snapshot) {
   for (const ElasticJob& job : snapshot.jobs) {
     const auto [account, fresh] = accounts_.try_emplace(job.id);
     account->second.present = true;
-    if (fresh) account->second.received_s.resize(snapshot.pools.size());
+    if (fresh) {
+      account->second.received_s.resize(snapshot.pools.size());
+      account->second.owed_s.resize(snapshot.pools.size());
+    }
     changed = changed || fresh;
   }
   changed = std::erase_if(accounts_, [](const auto& a) { return !a.second.present; }) || changed;
   if (!changed) return;
+  count_anew();
   std::vector<Sharer> sharers;
   std::vector<double> capacity;
   for (const ElasticJob& job : snapshot.jobs) sharers.push_back(sharer_of(job, snapshot.pools));
@@ -103,16 +127,16 @@ Choices GavelPolicy::decide(const ElasticSnapshot& snapshot) {
     for (std::uint32_t p = 0; p < snapshot.pools.size(); ++p) {
       const auto option = wanted_option(jobs[i], p);
       if (!option) continue;
-      const double received = account.known_s > 0 ? account.received_s[p] / account.known_s : 0;
-      const double priority = account.share[p] <= 0 ? 0
-                              : received > 0        ? account.share[p] / received
-                                                    : std::numeric_limits<double>::infinity();
-      due.push_back({i, *option, priority, jobs[i].current == option});
+      const double received = account.received_s[p] + kHadBefore;
+      due.push_back(
+          {i, *option, account.share[p] / received, account.owed_s[p], jobs[i].current == option});
     }
   }
-  std::stable_sort(due.begin(), due.end(), [](const DuePair& a, const DuePair& b) {
-    return std::tuple(a.priority, a.current) > std::tuple(b.priority, b.current);
-  });
+  const auto rank = [](const DuePair& one) {
+    return std::tuple(one.priority, one.owed_s > kMostOwed, one.current, one.owed_s);
+  };
+  std::stable_sort(due.begin(), due.end(),
+                   [&](const DuePair& a, const DuePair& b) { return rank(a) > rank(b); });
   Choices choices(jobs.size());
   FreeDevices free(snapshot);
   free.keep_starting(snapshot, choices);

@@ -14,8 +14,8 @@ namespace {
 constexpr double kHorizonEvents = 3;
 constexpr double kShortestHorizon = 150;
 constexpr double kLongestHorizon = 6000;
-// Speed-up of a job with k devices is taken as k^0.6 when jobs are ranked.
-constexpr double kParallel = 0.6;
+// Speed-up of a job with k devices is taken as k^0.65 when jobs are ranked.
+constexpr double kParallel = 0.65;
 // How much the last part of a job's best speed is worth, against the first: less where the first
 // parts of others, with their larger weights, could have it.
 constexpr double kDiminishing = 0.7;
@@ -74,37 +74,50 @@ double backlog_s(const ElasticSnapshot& snapshot) {
   return backlog / static_cast<double>(snapshot.pools.size());
 }
 
+// From 1, much longer than all others, to as many as there are, much shorter: of a pair each gets
+// its part by the squares of what is left. Jobs with about as much left have about the same rank.
+// With strict ranks those that end last would end one after the other, and everything later.
+std::vector<double> soft_ranks(const std::vector<double>& left) {
+  const auto most = static_cast<double>(left.size());
+  std::vector<double> ranks;
+  for (const double mine : left) {
+    ranks.push_back(most);
+    if (mine <= 0) continue;
+    double rank = 0.5;
+    for (const double other : left) rank += other * other / (other * other + mine * mine);
+    ranks.back() = std::clamp(rank, 1.0, most);
+  }
+  return ranks;
+}
+
+double weight_of_rank(double rank) {
+  constexpr double kMarginal = 1 / (1 - kParallel);
+  return std::pow(std::pow(rank, kMarginal) - std::pow(rank - 1, kMarginal), 1 / kMarginal);
+}
+
 // How much a job counts: those with little left count more, by their rank, so that none counts for
 // nothing. Without declared lengths all count the same.
 std::vector<double> weights_of(const ElasticSnapshot& snapshot, const std::vector<double>& best,
                                const std::map<JobId, double>& wholes) {
-  const std::size_t n = snapshot.jobs.size();
-  std::vector<double> weights(n, 1);
-  std::vector<std::size_t> ranked;
-  std::vector<double> left(n, 0);
-  for (std::size_t j = 0; j < n; ++j) {
+  std::vector<double> weights(snapshot.jobs.size(), 1);
+  std::vector<std::size_t> declared;
+  std::vector<double> left;
+  for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
     const ElasticJob& job = snapshot.jobs[j];
     if (!job.remaining) continue;
+    declared.push_back(j);
     // What nobody has measured yet comes first: others will learn from it.
-    left[j] = job.known ? *job.remaining / best[j] : 0;
-    ranked.push_back(j);
+    left.push_back(job.known ? *job.remaining / best[j] : 0);
   }
-  std::stable_sort(ranked.begin(), ranked.end(),
-                   [&](std::size_t a, std::size_t b) { return left[a] > left[b]; });
-  const double m = 1 / (1 - kParallel);
-  const auto weight = [m](double rank) {
-    return std::pow(std::pow(rank, m) - std::pow(rank - 1, m), 1 / m);
-  };
+  const std::vector<double> ranks = soft_ranks(left);
+  const double median = std::ceil(static_cast<double>(declared.size()) / 2);
   const double backlog = backlog_s(snapshot);
-  for (std::size_t i = 0; i < ranked.size(); ++i) {
-    const ElasticJob& job = snapshot.jobs[ranked[i]];
-    double rank = static_cast<double>(i + 1);
-    const double left_s = left[ranked[i]];
-    const bool is_critical = backlog > kBacklog && left_s > kCritical * backlog;
-    if (has_waited(snapshot, job, left_s) || is_critical ||
-        is_treated_unfairly(snapshot, job, wholes.at(job.id)))
-      rank = std::max(rank, std::ceil(static_cast<double>(ranked.size()) / 2));
-    weights[ranked[i]] = weight(rank);
+  for (std::size_t i = 0; i < declared.size(); ++i) {
+    const ElasticJob& job = snapshot.jobs[declared[i]];
+    const bool is_critical = backlog > kBacklog && left[i] > kCritical * backlog;
+    const bool counts_more = has_waited(snapshot, job, left[i]) || is_critical ||
+                             is_treated_unfairly(snapshot, job, wholes.at(job.id));
+    weights[declared[i]] = weight_of_rank(counts_more ? std::max(ranks[i], median) : ranks[i]);
   }
   return weights;
 }

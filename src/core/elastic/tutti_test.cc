@@ -57,6 +57,17 @@ TEST(TuttiPolicy, one_that_decides_when_all_is_over_passes_a_shorter_one) {
   EXPECT_EQ(make_tutti_policy({})->decide(world.snapshot), kFirstWaits);
 }
 
+TEST(TuttiPolicy, jobs_with_about_as_much_left_get_about_as_much) {
+  ElasticWorld world({{"a100", 1, 4}});
+  for (const double remaining : {5000, 4900})
+    world.job(1, {option_of(0, 1, 1), option_of(0, 2, 1.5), option_of(0, 3, 1.9)}).remaining =
+        remaining;
+  EXPECT_EQ(make_tutti_policy({})->decide(world.snapshot), (Choices{1, 1}));
+  // One with far less left gets more.
+  world.snapshot.jobs[1].remaining = 900;
+  EXPECT_EQ(make_tutti_policy({})->decide(world.snapshot), (Choices{0, 2}));
+}
+
 TEST(TuttiPolicy, a_running_job_changes_its_shape_only_for_what_pays_for_the_restart) {
   ElasticWorld world({{"a100", 1, 4}});
   ElasticJob& job = world.job(4, {option_of(0, 1, 1), option_of(0, 4, 1.01)});

@@ -215,7 +215,10 @@ void Ledger::on(const AttemptEnded& body, TimePoint at, Changes& changes) {
     former_places_[body.attempt.task] = std::move(attempt.allocation);
   if (gang) settle_gang(job, changes);
   relist(job);
-  finish_if_done(job, at, changes);
+  if (is_final(next)) job.last_end = std::max(job.last_end, body.ended_at);
+  // It may have ended long before this became known.
+  const TimePoint end = std::max(job.last_end, body.ended_at);
+  finish_if_done(job, end ? std::min(end, at) : at, changes);
 }
 
 void Ledger::on(const NodeChanged& body, TimePoint /*at*/, Changes& /*changes*/) {
@@ -362,7 +365,8 @@ void Ledger::end_untouched(Job& job, TaskState state) {
 
 void Ledger::finish_if_done(Job& job, TimePoint at, Changes& changes) {
   if (job.finished_at || job.counts.unfinished() > 0) return;
-  job.finished_at = std::max(at, job.started_at);  // the clock may have been set back
+  // The clock may have been set back.
+  job.finished_at = std::max({at, job.submitted_at, job.started_at});
   former_places_.erase(former_places_.lower_bound({job.id, 0}),
                        former_places_.lower_bound({JobId(job.id.value + 1), 0}));
   const TaskState state = state_of(job);

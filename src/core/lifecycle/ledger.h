@@ -71,6 +71,7 @@ struct Job {
   TimePoint submitted_at;
   TimePoint started_at;
   TimePoint finished_at;
+  TimePoint last_end;                // latest end of a task that is final
   double served = 0;                 // core seconds (weight_of) of its attempts that ended
   Duration backoff;                  // RetryRule, without its padding: a job is all a queue costs
   std::vector<std::uint32_t> again;  // touched tasks that are ready to run once more; descending

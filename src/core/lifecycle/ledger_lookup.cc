@@ -107,6 +107,7 @@ void Ledger::restore_job(const JobRow& row, const JobFacts& facts,
     job.slots[index].attempts = task.attempts;
     job.slots[index].retries_used = static_cast<std::uint16_t>(task.retries_used);
     job.slots[index].oom_retries = static_cast<std::uint8_t>(task.oom_retries);
+    if (is_final(task.state)) job.last_end = std::max(job.last_end, task.ended_at);
     // Of earlier attempts no row is read: the order of service that rests on it bears that.
     if (task.started_at && task.ended_at)
       job.served += static_cast<double>((task.ended_at - task.started_at).value) * 1e-6 *

@@ -158,6 +158,34 @@ TEST(ledger, dependencies_are_met_or_skip_what_waits) {
   EXPECT_TRUE(world.ledger.find_job(on_any)->after.empty());
 }
 
+// As after a daemon that was down: what ended is told long after it has.
+void end_late(World& world, TaskId task, TimePoint ended_at) {
+  const ActiveAttempt attempt = *world.ledger.find_active(task);
+  world.happen(AttemptEnded{attempt.id, attempt.started_at, ended_at, {}, true});
+}
+
+TEST(ledger, a_job_finishes_when_its_last_task_ended_not_when_that_became_known) {
+  World world({node("a", 2)});
+  const JobId job = world.submit(spec(cpus(1), seconds(1), 2));
+  world.run();
+  const TimePoint start = world.now;
+  world.wait(seconds(60));
+  end_late(world, {job, 0}, start + seconds(3));
+  end_late(world, {job, 1}, start + seconds(1));
+  EXPECT_EQ(world.ledger.find_job(job)->finished_at, start + seconds(3));
+}
+
+TEST(ledger, a_job_never_finishes_before_it_was_submitted_or_after_the_present) {
+  World world({node("a", 2)});
+  const JobId early = world.submit(spec(cpus(1)));
+  const JobId late = world.submit(spec(cpus(1)));
+  world.run();
+  end_late(world, {early, 0}, world.now - seconds(5));
+  end_late(world, {late, 0}, world.now + seconds(5));
+  EXPECT_EQ(world.ledger.find_job(early)->finished_at, world.now);
+  EXPECT_EQ(world.ledger.find_job(late)->finished_at, world.now);
+}
+
 TEST(ledger, a_dependency_that_has_ended_skips_at_once) {
   World world({node("a", 1)});
   const JobId first = world.submit(spec(cpus(1)));

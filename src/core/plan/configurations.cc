@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/speed/plan_cells.h"
+#include "core/speed/speed_text.h"
 
 namespace tutti {
 namespace {
@@ -28,10 +29,6 @@ SpeedList run_times(const std::vector<Configuration>& configurations, const Prof
 bool exists(const Request& request, std::span<const Node> nodes) {
   return std::any_of(nodes.begin(), nodes.end(),
                      [&](const Node& node) { return could_ever_fit(node, request); });
-}
-
-std::string seconds_text(double seconds) {
-  return seconds < 1 ? fmt::format("{:.3g}ms", seconds * 1000) : fmt::format("{:.3g}s", seconds);
 }
 
 }  // namespace
@@ -71,9 +68,10 @@ std::string text_of(const RankedConfiguration& ranked) {
   const SpeedEstimate& speed = *ranked.speed;
   if (!speed.fits) return speed.measured ? "does not fit its memory" : "probably does not fit";
   if (ranked.basis == SpeedBasis::kRunTimes)
-    return fmt::format("runs of its kind took {}", seconds_text(speed.seconds));
-  if (speed.measured) return fmt::format("{} an iteration (measured)", seconds_text(speed.seconds));
-  return fmt::format("about {} an iteration (estimated, ± {:.0f}%)", seconds_text(speed.seconds),
+    return fmt::format("runs of its kind took {}", iteration_text(speed.seconds));
+  if (speed.measured)
+    return fmt::format("{} an iteration (measured)", iteration_text(speed.seconds));
+  return fmt::format("about {} an iteration (estimated, ± {:.0f}%)", iteration_text(speed.seconds),
                      (speed.factor - 1) * 100);
 }
 

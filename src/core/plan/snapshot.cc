@@ -106,6 +106,13 @@ TimePoint end_after(TimePoint start, Duration expected, TimePoint now) {
   return expected.value == 0 ? TimePoint() : start + (ran < expected ? expected : ran * 2);
 }
 
+// The middle of what is left when half of the earlier runs were shorter; zero: nearly all were.
+TimePoint likely_end(TimePoint start, const Expected& expected, TimePoint now) {
+  const Duration ran = std::max(now - start, Duration(0));
+  if (ran < expected.p50) return start + expected.p50;
+  return ran < expected.p90 ? start + Duration((ran + expected.p90).value / 2) : TimePoint();
+}
+
 RunningView view_of(const GroupKey& key, const ActiveAttempt& attempt, const Expected& expected,
                     TimePoint now) {
   const TimePoint start = attempt.started_at ? attempt.started_at : attempt.placed_at;
@@ -114,10 +121,11 @@ RunningView view_of(const GroupKey& key, const ActiveAttempt& attempt, const Exp
                    .task = attempt.id.task,
                    .allocation = &attempt.allocation,
                    .started_at = start};
-  view.likely_end = end_after(start, expected.p50, now);
+  view.likely_end = likely_end(start, expected, now);
   view.bound_end = end_after(start, expected.p90, now);
-  if (key.time_limit.value > 0) view.bound_end = start + key.time_limit;
-  if (!view.likely_end) view.likely_end = view.bound_end;
+  if (now < start + expected.p90) view.latest_end = view.bound_end;
+  if (key.time_limit.value > 0) view.bound_end = view.latest_end = start + key.time_limit;
+  if (!view.likely_end || view.latest_end < view.likely_end) view.likely_end = view.latest_end;
   return view;
 }
 
@@ -147,7 +155,7 @@ void find_measurer(const Ledger& ledger, GroupView& view, TimePoint now) {
   const Profile* profile = ledger.profile(view.key->kind);
   const Duration expected = profile == nullptr ? Duration() : profile->quantile(0.5);
   const TimePoint start = attempt->started_at ? attempt->started_at : attempt->placed_at;
-  view.measured_until = end_after(start, expected, now);
+  if (now < start + expected) view.measured_until = start + expected;
   if (!view.measured_until && view.key->time_limit.value > 0)
     view.measured_until = start + view.key->time_limit;
 }

@@ -62,8 +62,13 @@ struct RunningView {
   TaskId task;
   const Allocation* allocation = nullptr;
   TimePoint started_at;
-  TimePoint bound_end;   // zero: unknown
-  TimePoint likely_end;  // zero: unknown
+  // For what is planned; zero: unknown. What has outlived its history is expected to go on for as
+  // long again, so that it is not waited for at every moment.
+  TimePoint bound_end;
+  // For what is told: nothing is invented. Zero: unknown.
+  TimePoint likely_end;
+  TimePoint latest_end;
+  bool outlasted() const { return bound_end && !latest_end; }
 };
 
 // A lane, and whose tasks are staged in it.

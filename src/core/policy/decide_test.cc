@@ -207,14 +207,16 @@ TEST(snapshot, too_few_samples_say_nothing) {
   EXPECT_GT(snapshot_of(world.ledger, world.now).groups.at(0).bound(), seconds(4));
 }
 
-TEST(snapshot, a_run_that_outlives_its_expectation_is_expected_to_go_on) {
+TEST(snapshot, a_run_that_outlives_its_history_is_planned_to_go_on_but_not_told_to) {
   World world({node("a", 1)});
   world.measured("job", seconds(5));
   world.submit(spec(cpus(1)));
   world.run();
   world.wait(seconds(60));
   const Snapshot snapshot = snapshot_of(world.ledger, world.now);
-  EXPECT_EQ(snapshot.running.at(0).likely_end, world.now + seconds(60));
+  EXPECT_EQ(snapshot.running.at(0).bound_end, world.now + seconds(60));
+  EXPECT_FALSE(snapshot.running.at(0).likely_end);
+  EXPECT_TRUE(snapshot.running.at(0).outlasted());
 }
 
 TEST(snapshot, equal_jobs_are_one_group) {

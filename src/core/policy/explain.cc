@@ -16,6 +16,7 @@
 #include "core/policy/decide.h"
 #include "core/policy/explain_gang.h"
 #include "core/policy/forecast.h"
+#include "core/policy/holders.h"
 #include "core/policy/lacks.h"
 
 namespace tutti {
@@ -101,35 +102,57 @@ bool would_start_as(const Waiting& waiting, const GroupKey& key) {
   return would_start(waiting, otherwise);
 }
 
-bool would_start_without(const Waiting& waiting, JobId job, const Node& later) {
+// Something whose end would give room: a job, or of the very job that waits one task.
+struct Freeing {
+  JobId job;
+  std::optional<std::uint32_t> task;
+  auto operator<=>(const Freeing&) const = default;
+};
+
+std::string end_words(const Ledger& ledger, const Freeing& freeing) {
+  if (!freeing.task)
+    return fmt::format("the end of job {} (tutti cancel {})", freeing.job.value, freeing.job.value);
+  const std::string name = fmt::format("{}.{}", freeing.job.value,
+                                       ledger.find_job(freeing.job)->tasks.label(*freeing.task));
+  return fmt::format("the end of task {} (tutti cancel {})", name, name);
+}
+
+// With that node as it would be then, and without what runs there and is `gone`.
+template <typename Gone>
+bool would_start_without(const Waiting& waiting, const Node& later, Gone gone) {
   std::vector<Node> nodes(waiting.snapshot.nodes.begin(), waiting.snapshot.nodes.end());
   nodes[later.id.value - 1] = later;
   Snapshot otherwise = waiting.snapshot;
   otherwise.nodes = nodes;
-  std::erase_if(otherwise.running, [&](const RunningView& view) {
-    return view.task.job == job && view.node == later.id;
-  });
+  std::erase_if(otherwise.running,
+                [&](const RunningView& view) { return view.node == later.id && gone(view.task); });
   return would_start(waiting, otherwise);
 }
 
-// Single running jobs whose end would start it, at most three, oldest first.
-void add_freeing_jobs(const Waiting& waiting, const Node& node, const Request& request,
+// Single running jobs whose end would start it, at most three, oldest first. Its own job's end
+// would take it away too, so that of that one single tasks are named.
+void add_freeing_jobs(const Waiting& waiting, JobId own, const Node& node, const Request& request,
                       std::vector<std::string>& remedies) {
   constexpr int kMostTried = 20;
-  std::map<JobId, Node> without;
+  std::map<Freeing, Node> without;
   for (const RunningView& running : waiting.snapshot.running) {
     // What is staged behind an attempt inherits its room.
     if (running.node != node.id || waiting.ledger.find_lane(running.lane)->staged > 0) continue;
-    Node& later = without.try_emplace(running.task.job, node).first->second;
+    Freeing freeing{running.task.job, {}};
+    if (freeing.job == own) freeing.task = running.task.index;
+    Node& later = without.try_emplace(freeing, node).first->second;
     release(later, *running.allocation);
   }
   int tried = 0;
-  for (const auto& [job, later] : without) {
+  for (const auto& [freeing, later] : without) {
     if (!fits_now(later, request)) continue;
     if (remedies.size() >= 3 || ++tried > kMostTried) return;
-    std::string remedy = fmt::format("the end of job {} (tutti cancel {})", job.value, job.value);
+    std::string remedy = end_words(waiting.ledger, freeing);
     const bool named = std::find(remedies.begin(), remedies.end(), remedy) != remedies.end();
-    if (!named && would_start_without(waiting, job, later)) remedies.push_back(std::move(remedy));
+    const auto gone = [&one = freeing](TaskId task) {
+      return task.job == one.job && (!one.task || *one.task == task.index);
+    };
+    if (!named && would_start_without(waiting, later, gone)) remedies.push_back(std::move(remedy));
   }
 }
 
@@ -156,6 +179,23 @@ void add_priority(const Waiting& waiting, std::vector<std::string>& remedies) {
   first.priority = kFirst;
   if (would_start_as(waiting, first))
     remedies.push_back("a higher --priority than what waits before it");
+}
+
+// Where no single end is enough: several that are so together.
+void add_freeing_set(const Waiting& waiting, JobId own, const Node& node, const Request& request,
+                     std::vector<std::string>& remedies) {
+  constexpr std::size_t kMostNamed = 8;
+  for (const std::string& remedy : remedies)
+    if (remedy.starts_with("the end of ")) return;
+  const std::vector<Holder> holders =
+      fewest_that_free(holders_of(waiting.ledger, waiting.snapshot, own, node), node, request);
+  if (holders.size() < 2 || holders.size() > kMostNamed) return;
+  const auto gone = [&](TaskId task) {
+    return std::any_of(holders.begin(), holders.end(),
+                       [&](const Holder& holder) { return holder.job == task.job; });
+  };
+  if (would_start_without(waiting, node_without(node, holders), gone))
+    remedies.push_back(words_of_ends(holders));
 }
 
 // What the reasons are about: of several configurations the best that is free, else the best.
@@ -203,7 +243,9 @@ void explain_ready(const Waiting& waiting, const Job& job, Explanation& answer) 
                               .detail = view.key->kind});
     answer.remedies.push_back("stating what it needs: --gpu-mem SIZE");
     answer.expected_start_p50 = answer.expected_start_p90 = view.measured_until;
-    answer.basis = "the end of the run that is measured, if there is room then";
+    answer.basis = view.measured_until
+                       ? "the end of the run that is measured, if there is room then"
+                       : "not known: it depends on when that run ends";
     return;
   }
   const Ahead ahead = ahead_of(snapshot, waiting.position, waiting.older);
@@ -221,10 +263,10 @@ void explain_ready(const Waiting& waiting, const Job& job, Explanation& answer) 
   if (!fits) {
     add_lacks(*node, request, answer.reasons);
     add_smaller_requests(waiting, *node, request, answer.remedies);
-    add_freeing_jobs(waiting, *node, request, answer.remedies);
+    add_freeing_jobs(waiting, job.id, *node, request, answer.remedies);
     for (const Request& choice : view.choices) {
       if (const Node* other = best_node(ledger, choice, view.room))
-        add_freeing_jobs(waiting, *other, choice, answer.remedies);
+        add_freeing_jobs(waiting, job.id, *other, choice, answer.remedies);
     }
   }
   if (ahead.tasks > 0) {
@@ -232,6 +274,7 @@ void explain_ready(const Waiting& waiting, const Job& job, Explanation& answer) 
         {.code = ReasonCode::kBehind, .job = ahead.first, .count = ahead.tasks});
     if (fits) add_priority(waiting, answer.remedies);
   }
+  if (!fits) add_freeing_set(waiting, job.id, *node, request, answer.remedies);
   const Plan plan = decide(snapshot);
   add_configurations(ledger, job, next_grant(plan, job.group), answer);
   if (fits && plan.reservation && plan.reservation->group != job.group &&
@@ -289,9 +332,9 @@ Forecast expected_end(const Ledger& ledger, const Job& job, const Snapshot& snap
   std::uint32_t running = 0;
   for (const RunningView& view : snapshot.running) {
     if (view.task.job != job.id) continue;
-    if (!view.likely_end || !view.bound_end) return {};
+    if (!view.likely_end || !view.latest_end) return {};
     end.p50 = std::max(end.p50, view.likely_end);
-    end.p90 = std::max({end.p90, view.bound_end, view.likely_end});
+    end.p90 = std::max(end.p90, view.latest_end);
     ++running;
   }
   if (job.counts.unfinished() == running) return end;

@@ -105,13 +105,13 @@ void explain_rank(const Ledger& ledger, const Job& job, TimePoint now, Explanati
   if (answer.reasons.empty()) answer.reasons.push_back({.code = ReasonCode::kStarting});
   const auto likely =
       room_for_gang(snapshot, snapshot.nodes, gang->ranks, &RunningView::likely_end);
-  const auto bound = room_for_gang(snapshot, snapshot.nodes, gang->ranks, &RunningView::bound_end);
+  const auto bound = room_for_gang(snapshot, snapshot.nodes, gang->ranks, &RunningView::latest_end);
   if (likely && likely->at && bound && bound->at) {
     answer.expected_start_p50 = likely->at;
     answer.expected_start_p90 = std::max(likely->at, bound->at);
     answer.basis = "time limits and measured run times of what runs";
   } else {
-    answer.basis = "not known: something that runs has neither --time nor enough earlier runs";
+    answer.basis = unknown_basis(snapshot, "something that runs");
   }
 }
 

@@ -232,6 +232,16 @@ TEST(remedy, the_end_of_the_named_job_starts_it) {
   EXPECT_EQ(world.state({small, 0}), TaskState::kRunning);
 }
 
+TEST(remedy, of_its_own_job_single_tasks_are_named) {
+  World world({node("a", 2)});
+  JobSpec array = spec(cpus(1), seconds(10), 3);
+  array.tasks.first = 1;
+  const JobId job = world.submit(array);
+  world.run();
+  EXPECT_THAT(world.why(job, 2).remedies, ElementsAre("the end of task 1.1 (tutti cancel 1.1)",
+                                                      "the end of task 1.2 (tutti cancel 1.2)"));
+}
+
 TEST(remedy, an_end_that_would_help_somebody_else_is_not_offered) {
   World world({node("a", 4)});
   world.submit(spec(cpus(4)));
@@ -261,6 +271,30 @@ TEST(remedy, a_smaller_request_is_not_offered_where_the_room_is_kept) {
   world.submit(named("bob", cpus(4)));
   const JobId job = world.submit(named("bob", cpus(2)));
   EXPECT_THAT(world.why(job).remedies, IsEmpty());
+}
+
+TEST(remedy, several_ends_are_named_where_one_is_not_enough) {
+  World world({node("a", 2)});
+  const JobId one = world.submit(spec(cpus(1)));
+  const JobId two = world.submit(spec(cpus(1)));
+  world.run();
+  const JobId job = world.submit(spec(cpus(2)));
+  EXPECT_THAT(world.why(job).remedies, ElementsAre("the end of jobs 1 and 2 (tutti cancel 1,2)"));
+  world.end({one, 0});
+  world.end({two, 0});
+  EXPECT_TRUE(starts(world, job));
+}
+
+TEST(remedy, of_several_ends_those_that_come_first_and_are_needed_are_named) {
+  World world({node("a", 7)});
+  for (const int size : {1, 2, 3, 1}) {
+    JobSpec one = spec(cpus(size));
+    one.time_limit = seconds(size == 1 ? 10 : 20);
+    world.submit(one);
+  }
+  world.run();
+  EXPECT_THAT(world.why(world.submit(spec(cpus(5)))).remedies,
+              ElementsAre("the end of jobs 2 and 3 (tutti cancel 2,3)"));
 }
 
 TEST(remedy, a_higher_priority_starts_it) {
@@ -413,6 +447,31 @@ TEST(forecast, what_nobody_knows_is_not_guessed) {
   const JobId job = world.submit(spec(cpus(2)));
   EXPECT_FALSE(world.why(job).expected_start_p50);
   EXPECT_THAT(world.why(job).basis, HasSubstr("not known"));
+}
+
+TEST(forecast, what_has_outlasted_its_history_is_not_guessed) {
+  World world({node("a", 4)});
+  world.measured("job", seconds(10));
+  world.submit(spec(cpus(4)));
+  world.run();
+  JobSpec other = spec(cpus(2));
+  other.kind = "other";
+  const JobId job = world.submit(other);
+  EXPECT_TRUE(world.why(job).expected_start_p50);
+  world.wait(seconds(60));
+  EXPECT_FALSE(world.why(job).expected_start_p50);
+  EXPECT_EQ(world.why(job).basis, "not known: job 1 runs for longer than others of its kind did");
+}
+
+TEST(forecast, a_limit_holds_also_when_a_history_is_outlasted) {
+  World world({node("a", 4)});
+  world.measured("job", seconds(10));
+  world.submit(limited(cpus(4), 100));
+  world.run();
+  const JobId job = world.submit(limited(cpus(2), 10));
+  world.wait(seconds(60));
+  EXPECT_EQ(world.why(job).expected_start_p50, world.now + seconds(40));
+  EXPECT_EQ(world.why(job).expected_start_p90, world.now + seconds(40));
 }
 
 TEST(forecast, a_row_of_jobs_that_wait_for_each_other_is_followed) {

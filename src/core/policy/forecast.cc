@@ -1,16 +1,17 @@
 #include "core/policy/forecast.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <limits>
+#include <span>
 #include <vector>
 
 #include "core/policy/fair_order.h"
+#include "core/policy/list_schedule.h"
 
 namespace tutti {
 namespace {
-
-double seconds_of(MilliCpu size, Duration ran) {
-  return static_cast<double>(size.value) * 1e-3 * static_cast<double>(ran.value) * 1e-6;
-}
 
 // How much of what is scarce something holds: devices for those who want some, else CPUs.
 template <typename Holding>
@@ -18,71 +19,179 @@ MilliCpu size_of(const Holding& holding, bool devices) {
   return devices ? weight_of(holding) - holding.cpus : holding.cpus;
 }
 
-void add(const GroupView& view, std::uint64_t tasks, bool devices, Ahead& ahead) {
-  const MilliCpu size = size_of(view.request, devices);
-  if (tasks == 0 || (devices && size.value == 0)) return;
+void add(const GroupView& view, std::uint64_t tasks, Ahead& ahead) {
+  if (tasks == 0) return;
   if (ahead.tasks == 0) ahead.first = view.heads.front().job;
   ahead.tasks += tasks;
   const Duration p50 = view.p50.value > 0 ? view.p50 : view.bound();
   ahead.known = ahead.known && p50.value > 0;
-  ahead.seconds_p50 += static_cast<double>(tasks) * seconds_of(size, p50);
-  ahead.seconds_p90 += static_cast<double>(tasks) * seconds_of(size, view.bound());
+  if (view.key->ranks.empty()) {
+    ahead.work.push_back({&view.request, tasks, p50, view.bound()});
+    return;
+  }
+  for (const ReadyJob& head : view.heads) {
+    for (const Request* rank : head.ranks) {
+      if (!ahead.work.empty() && ahead.work.back().request == rank)
+        ++ahead.work.back().tasks;
+      else
+        ahead.work.push_back({rank, 1, p50, view.bound()});
+    }
+  }
 }
 
-// When the request fits some node if what runs ends as `end_of` says; zero: cannot be said.
-template <typename EndOf>
-TimePoint room_at(const Snapshot& snapshot, const Request& request, EndOf end_of) {
+// What of a node is scarce: devices for those who want some, else CPUs.
+MilliCpu capacity_of(const Node& node, bool devices) {
+  if (!devices) return node.cpus;
+  Allocation whole;
+  whole.devices.push_back({{}, {}, MilliGpu(1000)});
+  const auto healthy = std::count_if(node.devices.begin(), node.devices.end(),
+                                     [](const Device& device) { return device.healthy; });
+  return weight_of(whole) * healthy;
+}
+
+// How many such tasks an empty node takes, as far as it is not what is scarce that limits them.
+std::uint64_t most_on(const Node& node, const Request& request) {
+  if (node.state != Node::State::kUp || !could_ever_fit(node, request)) return 0;
+  std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  if (request.memory.value > 0) most = node.memory.value / request.memory.value;
+  if (const MilliCpu each = size_of(request, true); each.value > 0)
+    most = std::min(most, capacity_of(node, true).value / each.value);
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(most, 1));
+}
+
+// The course that things take if whatever runs or waits lasts as long as one expectation says.
+class Course {
+ public:
+  Course(const Snapshot& snapshot, bool devices, TimePoint RunningView::*end,
+         Duration WorkAhead::*lasts)
+      : snapshot_(snapshot),
+        devices_(devices),
+        lasts_(lasts),
+        endings_(snapshot.nodes.size()),
+        schedule_(snapshot.nodes.size()) {
+    sort_endings(end);
+    fill_schedule();
+  }
+
+  // When a task starts after what lies ahead; zero: nobody knows.
+  TimePoint start_of(const Request& request, const Ahead& ahead);
+
+ private:
+  struct Release {
+    TimePoint at;
+    const Allocation* allocation = nullptr;
+  };
+
+  void sort_endings(TimePoint RunningView::*end);
+  void fill_schedule();
+  TimePoint room_at(const Request& request) const;
+  TimePoint put(const WorkAhead& work);
+  void keep_node_for(const Request& request);
+  Duration time_for(std::span<const WorkAhead> rest) const;
+
+  const Snapshot& snapshot_;
+  bool devices_;
+  Duration WorkAhead::*lasts_;
+  // Of each node: what runs there and ends some time, the first first.
+  std::vector<std::vector<Release>> endings_;
+  ListSchedule schedule_;
+};
+
+void Course::sort_endings(TimePoint RunningView::*end) {
+  for (const RunningView& view : snapshot_.running) {
+    if (view.*end)
+      endings_[view.node.value - 1].push_back(
+          {std::max(view.*end, snapshot_.now), view.allocation});
+  }
+  for (std::vector<Release>& endings : endings_)
+    std::stable_sort(endings.begin(), endings.end(),
+                     [](const Release& a, const Release& b) { return a.at < b.at; });
+}
+
+void Course::fill_schedule() {
+  std::vector<MilliCpu> free;
+  for (const Node& node : snapshot_.nodes) free.push_back(capacity_of(node, devices_));
+  for (const RunningView& view : snapshot_.running)
+    free[view.node.value - 1] -= size_of(*view.allocation, devices_);
+  for (std::size_t i = 0; i < free.size(); ++i) {
+    const Node& node = snapshot_.nodes[i];
+    if (!devices_) free[i] = std::min(free[i], node.free_cpus - node.foreign_cpus);
+    schedule_.add(i, free[i], snapshot_.now);
+    for (const Release& one : endings_[i])
+      schedule_.add(i, size_of(*one.allocation, devices_), one.at);
+  }
+}
+
+// When the request fits some node if nothing else is started; zero: nobody knows.
+TimePoint Course::room_at(const Request& request) const {
   TimePoint best;
-  for (const Node& node : snapshot.nodes) {
+  for (std::size_t i = 0; i < endings_.size(); ++i) {
+    const Node& node = snapshot_.nodes[i];
     if (node.state != Node::State::kUp || !could_ever_fit(node, request)) continue;
-    std::vector<const RunningView*> running;
-    for (const RunningView& view : snapshot.running) {
-      if (view.node == node.id && end_of(view)) running.push_back(&view);
-    }
-    std::stable_sort(running.begin(), running.end(),
-                     [&](const auto* a, const auto* b) { return end_of(*a) < end_of(*b); });
     Node later = node;
-    TimePoint at = snapshot.now;
-    auto next = running.begin();
-    while (!fits_now(later, request) && next != running.end()) {
-      release(later, *(*next)->allocation);
-      at = std::max(at, end_of(**next++));
+    TimePoint at = snapshot_.now;
+    auto next = endings_[i].begin();
+    while (!fits_now(later, request) && next != endings_[i].end()) {
+      release(later, *next->allocation);
+      at = (next++)->at;
     }
     if (fits_now(later, request) && (!best || at < best)) best = at;
   }
   return best;
 }
 
-// The CPUs or devices of nodes that could run the request, and the work still running there.
-struct Capacity {
-  double size = 0;
-  double busy_p50 = 0;
-  double busy_p90 = 0;
-};
-
-Capacity capacity_for(const Snapshot& snapshot, const Request& request) {
-  Capacity capacity;
-  const bool devices = request.devices.count > 0;
-  Allocation whole;
-  whole.devices.push_back({{}, {}, MilliGpu(1000)});
-  for (const Node& node : snapshot.nodes) {
-    if (node.state != Node::State::kUp || !could_ever_fit(node, request)) continue;
-    const MilliCpu size =
-        devices ? weight_of(whole) * static_cast<std::int64_t>(node.devices.size()) : node.cpus;
-    capacity.size += static_cast<double>(size.value) * 1e-3;
-  }
-  for (const RunningView& view : snapshot.running) {
-    const Duration none;
-    const MilliCpu size = size_of(*view.allocation, devices);
-    capacity.busy_p50 += seconds_of(size, std::max(view.likely_end - snapshot.now, none));
-    capacity.busy_p90 += seconds_of(size, std::max(view.bound_end - snapshot.now, none));
-  }
-  return capacity;
+// When the last of these tasks starts; zero: nobody knows.
+TimePoint Course::put(const WorkAhead& work) {
+  const TimePoint room = room_at(*work.request);
+  if (!room) return {};
+  std::vector<std::uint64_t> most;
+  for (const Node& node : snapshot_.nodes) most.push_back(most_on(node, *work.request));
+  return schedule_.place({.size = size_of(*work.request, devices_),
+                          .count = work.tasks,
+                          .runs = work.*lasts_,
+                          .bound = work.bound,
+                          .most = most,
+                          .from = room});
 }
 
-TimePoint after_work(TimePoint now, double ahead, double busy, double size) {
-  const double wait = ahead == 0 ? 0 : (ahead + busy) / size;
-  return now + Duration(static_cast<std::int64_t>(std::min(wait, 1e9) * 1e6));
+// For whoever waits until nobody knows when, a node is kept, but for what is beside: reserve_for().
+void Course::keep_node_for(const Request& request) {
+  for (std::size_t i = 0; i < snapshot_.nodes.size(); ++i) {
+    const Node& node = snapshot_.nodes[i];
+    if (most_on(node, request) == 0) continue;
+    return schedule_.leave(i, capacity_of(node, devices_) - size_of(request, devices_));
+  }
+}
+
+// How long all nodes need for work that is not looked at one by one.
+Duration Course::time_for(std::span<const WorkAhead> rest) const {
+  double size = 0;
+  for (const Node& node : snapshot_.nodes)
+    if (node.state == Node::State::kUp)
+      size += static_cast<double>(capacity_of(node, devices_).value);
+  double work = 0;
+  for (const WorkAhead& one : rest)
+    work += static_cast<double>(size_of(*one.request, devices_).value) *
+            static_cast<double>(one.tasks) * static_cast<double>((one.*lasts_).value);
+  return Duration(static_cast<std::int64_t>(std::min(size > 0 ? work / size : 0, 1e15)));
+}
+
+TimePoint Course::start_of(const Request& request, const Ahead& ahead) {
+  constexpr std::size_t kMostSteps = 100'000;
+  std::size_t steps = 0;
+  std::size_t next = 0;
+  bool kept = false;
+  for (; next < ahead.work.size() && steps < kMostSteps; ++next) {
+    const WorkAhead& work = ahead.work[next];
+    if (size_of(*work.request, devices_).value == 0) continue;
+    steps += schedule_.steps() + snapshot_.running.size();
+    if (put(work) || kept) continue;
+    keep_node_for(*work.request);
+    kept = true;
+  }
+  if (size_of(request, devices_).value == 0) return room_at(request);
+  const TimePoint turn = put({&request, 1, ahead.bound, ahead.bound});
+  return turn ? turn + time_for(std::span(ahead.work).subspan(next)) : turn;
 }
 
 }  // namespace
@@ -90,29 +199,38 @@ TimePoint after_work(TimePoint now, double ahead, double busy, double size) {
 Ahead ahead_of(const Snapshot& snapshot, std::size_t position, std::uint64_t older) {
   Ahead ahead;
   const bool devices = snapshot.groups[position].request.devices.count > 0;
+  const auto add_group = [&](const GroupView& view, std::uint64_t tasks) {
+    if (!devices || size_of(view.request, true).value > 0) add(view, tasks, ahead);
+  };
   FairOrder order(snapshot);
   while (const auto next = order.next()) {
     if (*next == position) break;
-    add(snapshot.groups[*next], snapshot.groups[*next].ready, devices, ahead);
+    add_group(snapshot.groups[*next], snapshot.groups[*next].ready);
     order.remove(*next);
   }
-  add(snapshot.groups[position], older, devices, ahead);
+  add_group(snapshot.groups[position], older);
+  ahead.bound = snapshot.groups[position].bound();
   return ahead;
 }
 
+std::string unknown_basis(const Snapshot& snapshot, const char* what) {
+  const auto outlasted = std::find_if(snapshot.running.begin(), snapshot.running.end(),
+                                      [](const RunningView& view) { return view.outlasted(); });
+  if (outlasted == snapshot.running.end())
+    return fmt::format("not known: {} has neither --time nor enough earlier runs", what);
+  return fmt::format("not known: job {} runs for longer than others of its kind did",
+                     outlasted->task.job.value);
+}
+
 Forecast forecast(const Snapshot& snapshot, const Request& request, const Ahead& ahead) {
-  const TimePoint room_p50 =
-      room_at(snapshot, request, [](const RunningView& view) { return view.likely_end; });
-  const TimePoint room_p90 =
-      room_at(snapshot, request, [](const RunningView& view) { return view.bound_end; });
-  const Capacity capacity = capacity_for(snapshot, request);
-  if (!room_p50 || !room_p90 || !ahead.known || capacity.size == 0) {
+  if (!ahead.known)
     return {{}, {}, "not known: something before it has neither --time nor enough earlier runs"};
-  }
-  const TimePoint p50 = std::max(
-      room_p50, after_work(snapshot.now, ahead.seconds_p50, capacity.busy_p50, capacity.size));
-  const TimePoint p90 = std::max(
-      room_p90, after_work(snapshot.now, ahead.seconds_p90, capacity.busy_p90, capacity.size));
+  const bool devices = request.devices.count > 0;
+  const TimePoint p50 =
+      Course(snapshot, devices, &RunningView::likely_end, &WorkAhead::p50).start_of(request, ahead);
+  const TimePoint p90 = Course(snapshot, devices, &RunningView::latest_end, &WorkAhead::bound)
+                            .start_of(request, ahead);
+  if (!p50 || !p90) return {{}, {}, unknown_basis(snapshot, "something before it")};
   return {p50, std::max(p50, p90),
           "time limits and measured run times of what runs and of what waits before it"};
 }

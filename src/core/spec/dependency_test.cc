@@ -28,11 +28,16 @@ TEST(Dependencies, on_one_job_with_two_results_are_refused) {
 
 TEST(Dependencies, that_are_junk_are_refused_with_an_example) {
   for (const char* text : {"", ",", "12,", "0", "-1", "x", "12:", "12:maybe", "12:any:any",
-                           "after:12", "last", "9223372036854775808", "12 13", "1.5"}) {
+                           "after:12", "last", "12 13", "1.5"}) {
     const auto parsed = parse_dependencies(text);
     ASSERT_FALSE(parsed) << text;
     EXPECT_THAT(parsed.error().message, HasSubstr("12:any")) << text;
   }
+}
+
+TEST(Dependencies, on_a_number_that_no_job_can_have_are_told_so) {
+  EXPECT_EQ(parse_dependencies("9223372036854775808:any").error().message,
+            "after '9223372036854775808:any': no job has so large a number");
 }
 
 TEST(Dependencies, are_written_as_they_are_read) {

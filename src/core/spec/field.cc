@@ -199,8 +199,7 @@ Result<void> set_field(JobSpec& spec, std::string_view field, std::string_view t
   }
   const Result<void> stored =
       kSetters[static_cast<std::size_t>(found - kNames.begin())](spec, text);
-  if (stored || stored.error().message.starts_with(std::string(field) + " ")) return stored;
-  return invalid_input(std::string(field) + ": " + stored.error().message);
+  return stored ? stored : of_field(field, stored.error());
 }
 
 }  // namespace tutti

@@ -121,7 +121,8 @@ Result<void> JobReader::read_field(const YamlNode& key, const YamlNode& value) {
   if (std::find(scalars.begin(), scalars.end(), name) != scalars.end()) {
     return read_scalar(name, value);
   }
-  if (name == "jobs") return error(key, "jobs must be the only field beside its own jobs");
+  if (name == "jobs")
+    return error(key, "a file with 'jobs' has no other fields; write them into each of its jobs");
   return reader_.unknown(key, "", known_fields());
 }
 

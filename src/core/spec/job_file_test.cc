@@ -130,6 +130,8 @@ TEST(JobFile, unknown_field_names_place_and_nearest_known_one) {
             "job.yaml:2:1: unknown field 'cpu', did you mean 'cpus'?");
   EXPECT_THAT(failure("jobs:\n- command: a\n  prioritty: 4\n"),
               StartsWith("job.yaml:3:3: unknown field 'prioritty', did you mean 'priority'?"));
+  EXPECT_EQ(failure("command: a\ndepends: 4\n"),
+            "job.yaml:2:1: unknown field 'depends', did you mean 'after'?");
   EXPECT_THAT(failure("command: a\nworkers: {W: {cpu: 2}}\n"),
               StartsWith("job.yaml:2:15: unknown field 'cpu' in workers, did you mean 'cpus'?"));
 }
@@ -141,7 +143,7 @@ TEST(JobFile, faults_name_their_place) {
       {"command: a\ncpus: [1]\n", "job.yaml:2:7: cpus is a list; write one value"},
       {"command: a\ncpus:\n", "cpus is nothing; write one value"},
       {"command: a\ncpus: many\n", "job.yaml:2:7: cpus 'many'"},
-      {"command: a\nmem: -1\n", "job.yaml:2:6: mem: memory '-1'"},
+      {"command: a\nmem: -1\n", "job.yaml:2:6: mem '-1'"},
       {"command: a\ntime: 0\n", "job.yaml:2:7: time: must be more than zero"},
       {"command: a\narray: 5-1\n", "job.yaml:2:8: array '5-1'"},
       {"command: a\nname: ''\n", "job.yaml:2:7: name: is empty"},
@@ -170,7 +172,7 @@ TEST(JobFile, faults_name_their_place) {
       {"jobs: []\n", "jobs must be a list"},
       {"jobs: {a: b}\n", "jobs must be a list"},
       {"jobs: [a]\n", "a job is text"},
-      {"jobs: [{command: a}]\nname: x\n", "jobs must be the only field"},
+      {"jobs: [{command: a}]\nname: x\n", "a file with 'jobs' has no other fields"},
       {"- command: a\n", "a job is a list"},
       {"text\n", "a job is text"},
       {"", "is empty"},
@@ -190,6 +192,26 @@ TEST(JobFile, faults_name_their_place) {
     EXPECT_THAT(failure(text), HasSubstr(message)) << text;
     EXPECT_THAT(failure(text), StartsWith("job.yaml:")) << text;
   }
+}
+
+TEST(JobFile, a_quote_that_is_not_closed_names_its_line) {
+  const char* const why = "is not valid YAML: this quote is not closed";
+  for (const auto& [text, place] : std::vector<std::pair<std::string, std::string>>{
+           {"command: \"echo hi\nname: x\n", "1:10"},
+           {"command: 'echo hi\nname: x\n", "1:10"},
+           {"name: x\ncommand: 'it''s", "2:10"},
+           {"name: x\ncommand: \"a\\\"", "2:10"},
+           {"name: x\ncommand: \"", "2:10"},
+           {"\xEF\xBB\xBFname: x\ncommand: &a 'b", "2:13"},
+           {"command: true\nenv:\n  A: 'x\n  B: y\n", "3:6"},
+       })
+    EXPECT_EQ(failure(text), "job.yaml:" + place + ": " + why) << text;
+}
+
+TEST(JobFile, quotes_that_are_closed_may_hold_quotes_and_lines) {
+  EXPECT_EQ(only("command: 'it''s # \"\n  one'").spec.command.shell, "it's # \" one");
+  EXPECT_EQ(only("command: \"a \\\" '\"  # it's").spec.command.shell, "a \" '");
+  EXPECT_EQ(only("command: it's").spec.command.shell, "it's");
 }
 
 TEST(JobFile, that_is_nested_too_deeply_is_refused) {
@@ -320,7 +342,7 @@ container:
 
 TEST(JobFile, faults_of_workers_and_containers_name_their_place) {
   const std::vector<std::pair<std::string, std::string>> cases = {
-      {"command: a\nworkers: 0\n", "job.yaml:2:10: count '0'"},
+      {"command: a\nworkers: 0\n", "job.yaml:2:10: workers '0'"},
       {"command: a\nworkers:\n", "workers is empty"},
       {"command: a\nworkers: {}\n", "workers is empty"},
       {"command: a\nworkers: [[]]\n", "a group of workers is a list"},
@@ -328,7 +350,7 @@ TEST(JobFile, faults_of_workers_and_containers_name_their_place) {
       {"command: a\nworkers: {W: {count: [1]}}\n", "count is a list"},
       {"command: a\nworkers: {W: {failure: minSucceeded}}\n", "failure rule 'minSucceeded'"},
       {"command: a\nworkers: {W: {failure: restartWorker(0)}}\n", "restartWorker(0)"},
-      {"command: a\nworkers: {W: {mem: much}}\n", "mem: memory 'much'"},
+      {"command: a\nworkers: {W: {mem: much}}\n", "mem 'much'"},
       {"command: a\nworkers: {W: {time: 0}}\n", "time: must be more than zero"},
       {"command: a\nworkers: 2\narray: 1-3\n", "cannot be combined"},
       {"lines: [a]\nworkers: 2\n", "cannot be combined"},

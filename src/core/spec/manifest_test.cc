@@ -249,7 +249,7 @@ TEST(Manifest, faults_name_their_place) {
       {with("ray", "{Head: {" + kSmall + "}, Workers: []}"), "empty list"},
       {with("tf", "{Worker: {name: x, " + kSmall + "}}"), "only the Workers of Ray"},
       {with("tf", "{Worker: {image: other, " + kSmall + "}}"), "all workers run in one image"},
-      {with("tf", "{Worker: {timeout: soon, " + kSmall + "}}"), "timeout: duration 'soon'"},
+      {with("tf", "{Worker: {timeout: soon, " + kSmall + "}}"), "timeout 'soon'"},
       {with("tf", "{Worker: {timeout: 0, " + kSmall + "}}"), "timeout: must be more than zero"},
       {with("tf", "{Worker: {failurePolicy: retry, " + kSmall + "}}"),
        "failure rule 'retry': write"},

@@ -245,7 +245,7 @@ Result<Duration> read_manifest_timeout(const YamlReader& reader, const YamlNode&
   const auto text = reader.text(value, "timeout");
   if (!text) return text.error();
   const auto limit = parse_duration(*text);
-  if (!limit) return reader.error(value, "timeout: " + limit.error().message);
+  if (!limit) return reader.error(value, of_field("timeout", limit.error()).message);
   if (limit->value == 0)
     return reader.error(value, "timeout: must be more than zero, such as 1h30m");
   return *limit;

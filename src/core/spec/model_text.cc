@@ -153,13 +153,12 @@ std::string format_configurations(const std::vector<Configuration>& configuratio
 
 Result<void> check_configurations(const std::vector<Configuration>& configurations) {
   if (configurations.size() > kMostConfigurations)
-    return invalid_input("configurations: at most " + std::to_string(kMostConfigurations) +
-                         " are allowed");
+    return invalid_input("at most " + std::to_string(kMostConfigurations) + " are allowed");
   for (auto one = configurations.begin(); one != configurations.end(); ++one) {
     if (one->count == 0 || one->count > kMostDevices || !is_type_name(one->type))
-      return invalid_input("configurations: each is a number and a type of GPU, such as 4xA100");
+      return invalid_input("each is a number and a type of GPU, such as 4xA100");
     if (std::find(configurations.begin(), one, *one) != one)
-      return invalid_input("configurations: " + format_configurations({*one}) + " stands twice");
+      return invalid_input(format_configurations({*one}) + " stands twice");
   }
   return {};
 }

@@ -38,6 +38,7 @@ bool is_type_name(std::string_view text);
 // "4xA100,8xV100": one of these, on one node.
 Result<std::vector<Configuration>> parse_configurations(std::string_view text);
 std::string format_configurations(const std::vector<Configuration>& configurations);
+// The error does not name the field.
 Result<void> check_configurations(const std::vector<Configuration>& configurations);
 
 }  // namespace tutti

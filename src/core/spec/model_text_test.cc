@@ -71,6 +71,19 @@ JobSpec configured() {
   return spec;
 }
 
+TEST(Configurations, errors_name_the_field_once) {
+  JobSpec spec;
+  EXPECT_EQ(set_field(spec, "configurations", "4xA100,4xA100").error().message,
+            "configurations: 4xA100 stands twice");
+  std::string many = "1xA";
+  for (int i = 2; i <= 17; ++i) many += "," + std::to_string(i) + "xA";
+  EXPECT_EQ(set_field(spec, "configurations", many).error().message,
+            "configurations: at most 16 are allowed");
+  spec = configured();
+  spec.request.configurations.push_back({"A100", 4});
+  EXPECT_EQ(validate(spec).error().message, "configurations: 4xA100 stands twice");
+}
+
 TEST(Configurations, they_cannot_be_combined_with_gpus) {
   JobSpec spec = configured();
   EXPECT_TRUE(validate(spec));

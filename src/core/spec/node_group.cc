@@ -16,12 +16,23 @@ constexpr MiB kMemoryPerGpu{96 * 1024};
 constexpr MilliCpu kUsualCpus{64'000};
 constexpr MiB kUsualMemory{256 * 1024};
 constexpr MiB kUsualGpuMemory{80 * 1024};
+constexpr std::uint32_t kMostCores = 100'000;
 
 Error bad_group(std::string_view text) {
   return invalid_input(
       "add-nodes: " + shown(text) +
       " is not COUNTxTYPE:GPUS; write for instance 2xA100:8, or 4xcpu:64 for nodes "
       "without GPUs");
+}
+
+Error over_limit(std::string_view text, const std::string& limit) {
+  return invalid_input("add-nodes: " + shown(text) + ": " + limit);
+}
+
+// A whole number above zero, however large.
+bool is_positive(std::string_view text) {
+  return text.find_first_not_of("0123456789") == text.npos &&
+         text.find_first_not_of('0') != text.npos;
 }
 
 bool is_type(std::string_view text) {
@@ -36,18 +47,23 @@ Result<NodeGroup> parse_group(std::string_view text) {
   const std::size_t colon = text.rfind(':');
   if (times == std::string_view::npos || colon == std::string_view::npos || colon < times)
     return bad_group(text);
-  const auto count = parse_digits(text.substr(0, times), kMaxSimulatedNodes);
   const std::string_view type = text.substr(times + 1, colon - times - 1);
-  const auto size = parse_digits(text.substr(colon + 1), 100'000);
-  if (!count || *count == 0 || !is_type(type) || !size || *size == 0) return bad_group(text);
+  const std::string_view size_text = text.substr(colon + 1);
+  if (!is_positive(text.substr(0, times)) || !is_type(type) || !is_positive(size_text))
+    return bad_group(text);
+  const auto count = parse_digits(text.substr(0, times), kMaxSimulatedNodes);
+  if (!count) return over_limit(text, "there are at most 100,000 nodes");
   NodeGroup group{.name = "added", .count = static_cast<std::uint32_t>(*count)};
-  if (type == "cpu") {
+  const bool cpus = type == "cpu";
+  const auto size = parse_digits(size_text, cpus ? kMostCores : kMaxGpusPerNode);
+  if (!size)
+    return over_limit(text,
+                      cpus ? "a node has at most 100,000 cores"
+                           : "a node has at most " + std::to_string(kMaxGpusPerNode) + " GPUs");
+  if (cpus) {
     group.cpus = MilliCpu(static_cast<std::int64_t>(*size) * 1000);
     return group;
   }
-  if (*size > kMaxGpusPerNode)
-    return invalid_input("add-nodes: " + shown(text) + ": a node has at most " +
-                         std::to_string(kMaxGpusPerNode) + " GPUs");
   group.gpus = static_cast<std::uint32_t>(*size);
   group.type = type;
   return group;

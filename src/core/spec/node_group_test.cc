@@ -41,12 +41,22 @@ TEST(node_group, several_are_numbered_through) {
 
 TEST(node_group, what_is_no_group_is_refused_with_an_example) {
   for (const char* text : {"", "x", "2", "2xA100", "A100:8", "0xA100:8", "2xA100:0", "-1xA100:8",
-                           "2xA 100:8", "2x:8", "2xA100:8,", "9999999xA100:8"}) {
+                           "2xA 100:8", "2x:8", "2xA100:8,", "2xA100:", "+2xA100:8"}) {
     const auto groups = parse_node_groups(text);
     ASSERT_FALSE(groups.has_value()) << text;
     EXPECT_THAT(groups.error().message, HasSubstr("2xA100:8")) << text;
   }
-  EXPECT_THAT(parse_node_groups("1xA100:65").error().message, HasSubstr("at most 64 GPUs"));
+}
+
+TEST(node_group, what_is_too_large_is_refused_with_the_limit) {
+  EXPECT_EQ(parse_node_groups("100001xA100:8").error().message,
+            "add-nodes: '100001xA100:8': there are at most 100,000 nodes");
+  EXPECT_THAT(parse_node_groups("99999999999999999999xA100:8").error().message,
+              HasSubstr("at most 100,000 nodes"));
+  for (const char* text : {"1xA100:65", "1xA100:100001"})
+    EXPECT_THAT(parse_node_groups(text).error().message, HasSubstr("at most 64 GPUs"));
+  EXPECT_THAT(parse_node_groups("1xcpu:100001").error().message, HasSubstr("100,000 cores"));
+  EXPECT_TRUE(parse_node_groups("100000xcpu:100000"));
 }
 
 }  // namespace

@@ -15,7 +15,11 @@ constexpr std::int64_t kMaxDurationUs = std::int64_t{100} * 366 * 86400 * kMilli
 constexpr std::int64_t kMaxMemoryMib = std::int64_t{1} << 40;
 constexpr std::int64_t kMaxMilliCpus = 1'000'000'000;
 
-// A number without sign or exponent, exact to six decimals; `more` is set when digits were cut off.
+// Larger than all that is taken, also in the smallest unit.
+constexpr std::int64_t kTooLarge = 100'000'000'000'000'000;
+
+// A number without sign or exponent, exact to six decimals and at most kTooLarge; `more` is set
+// when decimals were cut off.
 struct Decimal {
   std::int64_t whole = 0;
   std::int64_t millionths = 0;
@@ -26,13 +30,12 @@ bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-// Takes a decimal off the front of `text`. Nothing when there is none, or it has 18 digits or more.
+// Takes a decimal off the front of `text`. Nothing when there is none.
 std::optional<Decimal> take_decimal(std::string_view& text) {
   Decimal value;
   std::size_t at = 0;
   for (; at < text.size() && is_digit(text[at]); ++at) {
-    if (value.whole > 10'000'000'000'000'000) return std::nullopt;
-    value.whole = value.whole * 10 + (text[at] - '0');
+    value.whole = std::min(value.whole * 10 + (text[at] - '0'), kTooLarge);
   }
   std::size_t digits = at;
   if (at < text.size() && text[at] == '.') {
@@ -62,6 +65,10 @@ std::optional<std::int64_t> scaled(const Decimal& value, std::int64_t scale, std
 
 Error bad(std::string_view what, std::string_view text, std::string_view why) {
   return invalid_input(std::string(what) + " " + shown(text) + ": " + std::string(why));
+}
+
+bool is_number(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), is_digit);
 }
 
 constexpr std::string_view kMemoryExample =
@@ -127,8 +134,10 @@ Result<Duration> parse_clock(std::string_view text) {
   const std::size_t dash = rest.find('-');
   const bool has_days = dash != std::string_view::npos;
   if (has_days) {
-    const auto value = parse_digits(rest.substr(0, dash), 36600);
-    if (!value) return bad("duration", text, kDurationExample);
+    const std::string_view number = rest.substr(0, dash);
+    const auto value = parse_digits(number, 36600);
+    if (!value)
+      return bad("duration", text, is_number(number) ? kDurationTooLong : kDurationExample);
     days = static_cast<std::int64_t>(*value);
     rest.remove_prefix(dash + 1);
   }
@@ -138,7 +147,9 @@ Result<Duration> parse_clock(std::string_view text) {
     const std::size_t colon = rest.find(':');
     const bool leading = count == 0 && !has_days;
     const std::uint64_t most = leading ? 60'000'000 : count == 0 ? 23 : 59;
-    const auto value = parse_digits(rest.substr(0, colon), most);
+    const std::string_view number = rest.substr(0, colon);
+    const auto value = parse_digits(number, most);
+    if (!value && leading && is_number(number)) return bad("duration", text, kDurationTooLong);
     if (!value || count == parts.size()) return bad("duration", text, kDurationExample);
     parts[count++] = static_cast<std::int64_t>(*value);
     if (colon == std::string_view::npos) break;
@@ -166,6 +177,18 @@ std::string decimal_text(std::int64_t value, std::int64_t unit, int decimals) {
 }
 
 }  // namespace
+
+Error of_field(std::string_view field, const Error& error) {
+  constexpr std::array<std::string_view, 6> kSubjects = {"after", "cpus",   "duration",
+                                                         "gpus",  "memory", "share"};
+  const std::string& message = error.message;
+  const std::size_t length = message.find(" '");
+  const std::string name(field);
+  if (message.starts_with(name + " ") || message.starts_with(name + ":")) return error;
+  const bool of_parser =
+      std::find(kSubjects.begin(), kSubjects.end(), message.substr(0, length)) != kSubjects.end();
+  return {error.code, name + (of_parser ? message.substr(length) : ": " + message)};
+}
 
 Result<MiB> parse_memory(std::string_view text) {
   std::string_view rest = trimmed(text);
@@ -254,10 +277,12 @@ Result<DeviceRequest> parse_gpus(std::string_view text) {
   const std::size_t colon = body.rfind(':');
   DeviceRequest request;
   request.count = 1;
-  const bool only_number = !body.empty() && std::all_of(body.begin(), body.end(), is_digit);
+  const bool only_number = is_number(body);
   if (only_number || colon != std::string_view::npos) {
     const std::string_view number = only_number ? body : body.substr(colon + 1);
     const auto count = parse_digits(number, 4096);
+    if (!count && is_number(number))
+      return bad("gpus", text, "is more than any machine has (at most 4096)");
     if (!count) return bad("gpus", text, kExample);
     request.count = static_cast<std::uint32_t>(*count);
   }

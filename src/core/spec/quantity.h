@@ -15,6 +15,9 @@ namespace tutti {
 
 inline constexpr std::int32_t kMaxPriority = 1'000'000;
 
+// The error of a parser below, about the field or option whose value it refused: "mem '-5G': ...".
+Error of_field(std::string_view field, const Error& error);
+
 // "20G" = "20GiB" = "20GB" = 20480 MiB; suffixes K, M, G, T in either case; a bare number is MiB;
 // "1.5G". Rounded up to whole MiB.
 Result<MiB> parse_memory(std::string_view text);

@@ -185,5 +185,27 @@ TEST(Ports, a_range_has_two_ends_in_order) {
     EXPECT_FALSE(parse_port_range(bad)) << bad;
 }
 
+TEST(Quantity, numbers_that_are_too_large_are_told_so) {
+  const std::string digits(40, '9');
+  EXPECT_THAT(parse_memory(digits + "G").error().message, HasSubstr("more than any machine"));
+  EXPECT_THAT(parse_cpus(digits).error().message, HasSubstr("more than any machine"));
+  EXPECT_THAT(parse_cpus(digits + "m").error().message, HasSubstr("more than any machine"));
+  EXPECT_THAT(parse_gpus(digits).error().message, HasSubstr("more than any machine"));
+  EXPECT_THAT(parse_share(digits).error().message, HasSubstr("at most 1"));
+  for (const char* unit : {"", "us", "w", ":00:00", "-00:00:00"})
+    EXPECT_THAT(parse_duration(digits + unit).error().message, HasSubstr("100 years")) << unit;
+}
+
+TEST(Quantity, an_error_is_about_the_field) {
+  const auto told = [](const auto& parsed, const char* field) {
+    return of_field(field, parsed.error()).message.substr(0, 12);
+  };
+  EXPECT_EQ(told(parse_memory("-5G"), "mem"), "mem '-5G': w");
+  EXPECT_EQ(told(parse_cpus("0"), "slots"), "slots '0': m");
+  EXPECT_EQ(told(parse_cpus("0"), "cpus"), "cpus '0': mu");
+  EXPECT_EQ(told(parse_share("x"), "gpu_util"), "gpu_util 'x'");
+  EXPECT_EQ(of_field("mem", invalid_input("it 'is' so")).message, "mem: it 'is' so");
+}
+
 }  // namespace
 }  // namespace tutti

@@ -215,7 +215,8 @@ Result<void> check_configured(const JobSpec& spec) {
   if (request.configurations.empty()) return {};
   if (!spec.gang.workers.empty())
     return invalid_input("configurations: workers that start together have none; give them gpus");
-  if (const auto checked = check_configurations(request.configurations); !checked) return checked;
+  if (const auto checked = check_configurations(request.configurations); !checked)
+    return invalid_input("configurations: " + checked.error().message);
   const Configuration stated{request.devices.type, request.devices.count};
   if (stated != request.configurations.front())
     return invalid_input("configurations: gpus must be those of the first");

@@ -49,14 +49,14 @@ Result<void> set_failure(WorkerGroup& group, std::string_view text) {
 
 Result<void> set_shm(WorkerGroup& group, std::string_view text) {
   const auto size = parse_memory(text);
-  if (!size) return invalid_input("shm: " + size.error().message);
+  if (!size) return of_field("shm", size.error());
   group.shared_memory = *size;
   return {};
 }
 
 Result<void> set_cpu_limit(WorkerGroup& group, std::string_view text) {
   const auto cpus = parse_cpus(text);
-  if (!cpus) return invalid_input("cpu_limit: " + cpus.error().message);
+  if (!cpus) return of_field("cpu_limit", cpus.error());
   group.cpu_limit = *cpus;
   return {};
 }

@@ -1,6 +1,8 @@
 #include "core/spec/workers_yaml.h"
 
 #include "core/spec/field.h"
+#include "core/spec/quantity.h"
+#include "core/spec/validate.h"
 
 namespace tutti {
 namespace {
@@ -33,10 +35,8 @@ Result<void> read_group_field(const YamlReader& reader, const YamlNode& key, con
 
 // A number of workers, or a mapping.
 Result<void> read_group(const YamlReader& reader, const YamlNode& value, WorkerGroup& group) {
-  if (value.kind == Kind::kText) {
-    const Result<void> stored = set_worker_field(group, "count", value.text);
-    return stored ? stored : reader.error(value, stored.error().message);
-  }
+  if (value.kind == Kind::kText)
+    return reader.store(value, parse_count("workers", value.text, 1, kMaxRanks), group.ranks.count);
   if (value.kind != Kind::kMap)
     return reader.wrong_kind(value, "a group of workers", "fields such as 'count: 4'");
   for (std::size_t i = 0; i < value.keys.size(); ++i) {

@@ -6,6 +6,7 @@
 #include <yaml-cpp/mark.h>
 #include <yaml-cpp/parser.h>
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <sstream>
@@ -51,6 +52,7 @@ class TreeBuilder : public YAML::EventHandler {
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
     check_tag(mark, tag);
+    last_scalar_ = static_cast<std::size_t>(mark.pos);
     YamlNode node;
     node.kind = YamlNode::Kind::kText;
     node.place = place_of(mark);
@@ -78,6 +80,8 @@ class TreeBuilder : public YAML::EventHandler {
   void OnMapEnd() override { close(); }
 
   std::optional<YamlNode> take() { return std::move(root_); }
+  // Where in the text the last value begins, or what stands before it, such as an anchor.
+  std::size_t last_scalar() const { return last_scalar_; }
 
  private:
   // A list or mapping that is not closed yet.
@@ -144,6 +148,7 @@ class TreeBuilder : public YAML::EventHandler {
   std::vector<Open> open_;
   std::map<YAML::anchor_t, YamlNode> anchored_;
   std::size_t alias_cost_ = 0;
+  std::size_t last_scalar_ = 0;
   std::optional<YamlNode> root_;
 };
 
@@ -173,6 +178,42 @@ std::optional<Stop> find_bad_text(std::string_view text) {
   return std::nullopt;
 }
 
+// Past blanks, comments, anchors and tags.
+std::size_t find_value(std::string_view text, std::size_t at) {
+  constexpr std::string_view kBlanks = " \t\r\n";
+  while (true) {
+    at = std::min(text.find_first_not_of(kBlanks, at), text.size());
+    if (at == text.size()) return at;
+    if (text[at] == '#')
+      at = std::min(text.find('\n', at), text.size());
+    else if (text[at] == '&' || text[at] == '!')
+      at = std::min(text.find_first_of(kBlanks, at), text.size());
+    else
+      return at;
+  }
+}
+
+bool has_closing_quote(std::string_view text, std::size_t at) {
+  const char quote = text[at];
+  while (++at < text.size()) {
+    const bool doubled = quote == '\'' && text.substr(at).starts_with("''");
+    if (doubled || (quote == '"' && text[at] == '\\'))
+      ++at;
+    else if (text[at] == quote)
+      return true;
+  }
+  return false;
+}
+
+// The parser takes a quoted value that nothing closes for one that ends with the file; it is then
+// the last one.
+std::optional<Stop> find_open_quote(std::string_view text, std::size_t last_scalar) {
+  const std::size_t at = find_value(text, last_scalar);
+  if (at == text.size() || (text[at] != '"' && text[at] != '\'')) return std::nullopt;
+  if (has_closing_quote(text, at)) return std::nullopt;
+  return Stop{place_at(text, at), "is not valid YAML: this quote is not closed"};
+}
+
 }  // namespace
 
 const char* yaml_kind_name(YamlNode::Kind kind) {
@@ -196,6 +237,7 @@ Error yaml_error(const std::string& file_name, YamlPlace place, const std::strin
 
 Result<YamlNode> parse_yaml(std::string_view text, const std::string& file_name) {
   if (const auto bad = find_bad_text(text)) return yaml_error(file_name, bad->place, bad->why);
+  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
   try {
     std::istringstream stream{std::string(text)};
     YAML::Parser parser(stream);
@@ -203,6 +245,8 @@ Result<YamlNode> parse_yaml(std::string_view text, const std::string& file_name)
     parser.HandleNextDocument(builder);
     std::optional<YamlNode> root = builder.take();
     if (!root) return yaml_error(file_name, {}, "is empty; write its fields");
+    if (const auto open = find_open_quote(text, builder.last_scalar()))
+      return yaml_error(file_name, open->place, open->why);
     TreeBuilder second;
     if (parser.HandleNextDocument(second)) {
       const auto other = second.take();
@@ -214,6 +258,10 @@ Result<YamlNode> parse_yaml(std::string_view text, const std::string& file_name)
   } catch (const Stop& stop) {
     return yaml_error(file_name, stop.place, stop.why);
   } catch (const YAML::Exception& error) {
+    // It is met at the end of the text; where the quote is shows when the last line is complete.
+    if (error.msg == YAML::ErrorMsg::EOF_IN_SCALAR && !text.ends_with('\n')) {
+      if (auto again = parse_yaml(std::string(text) + "\n", file_name); !again) return again;
+    }
     const YamlPlace place = error.mark.is_null() ? YamlPlace{} : place_of(error.mark);
     return yaml_error(file_name, place, "is not valid YAML: " + error.msg);
   } catch (const std::exception& error) {

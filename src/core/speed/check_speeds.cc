@@ -45,7 +45,8 @@ double SpeedCheck::memory_accuracy() const {
   return static_cast<double>(cells - false_alarms + unfit_found) / static_cast<double>(total);
 }
 
-SpeedCheck check_new_sizes(const SpeedTable& table) {
+SpeedCheck check_new_sizes(const SpeedTable& all) {
+  const SpeedTable table = all.best();
   std::set<std::pair<std::string, std::uint64_t>> sizes;
   for (const auto& [cell, speed] : table.entries())
     sizes.emplace(cell.run.name, cell.run.parameters);

@@ -37,8 +37,8 @@ std::vector<double> parse_iteration_times(std::string_view output) {
 }
 
 std::optional<double> settled_time(const std::vector<double>& times) {
-  if (times.empty()) return std::nullopt;
-  const std::size_t warming = times.size() == 1 ? 0 : std::max<std::size_t>(times.size() / 5, 1);
+  if (times.size() < 2) return std::nullopt;
+  const std::size_t warming = std::max<std::size_t>(times.size() / 5, 1);
   std::vector<double> settled(times.begin() + static_cast<std::ptrdiff_t>(warming), times.end());
   std::sort(settled.begin(), settled.end());
   const std::size_t middle = settled.size() / 2;

@@ -10,8 +10,8 @@ namespace tutti {
 // output, one a line, wherever in the line. What is no positive number is left out.
 std::vector<double> parse_iteration_times(std::string_view output);
 
-// What an iteration takes once the run has warmed up: the median of all but the first fifth, and
-// but the first of two or more. Nothing without any.
+// What an iteration takes once the run has warmed up: the median of all but the first fifth, at
+// least the first. Nothing if none is left.
 std::optional<double> settled_time(const std::vector<double>& times);
 
 }  // namespace tutti

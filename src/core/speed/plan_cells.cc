@@ -1,5 +1,7 @@
 #include "core/speed/plan_cells.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
 
@@ -14,22 +16,30 @@ Error bad_shape(std::string_view text) {
   return invalid_input(shown(text) + " names no GPUs; such as 4xA100, or 2x8xV100 for two nodes");
 }
 
+// "8xV100": takes "8x" off; nothing where no digits and an 'x' stand in front, with which no type
+// begins.
+std::optional<std::string_view> take_number(std::string_view& rest) {
+  const std::size_t mark = std::min(rest.find_first_not_of("0123456789"), rest.size());
+  if (mark == 0 || mark == rest.size() || rest[mark] != 'x') return std::nullopt;
+  const std::string_view digits = rest.substr(0, mark);
+  rest.remove_prefix(mark + 1);
+  return digits;
+}
+
 Result<DeviceShape> parse_device_shape(std::string_view text) {
-  std::vector<std::uint32_t> numbers;
-  std::string_view rest = text;
-  while (numbers.size() < 2) {
-    const std::size_t mark = rest.find('x');
-    if (mark == rest.npos) break;
-    const auto number = parse_digits(rest.substr(0, mark), kMostShapeNodes);
-    if (!number || *number == 0) break;
-    numbers.push_back(static_cast<std::uint32_t>(*number));
-    rest.remove_prefix(mark + 1);
-  }
-  if (numbers.empty()) return bad_shape(text);
-  const DeviceShape shape{std::string(rest), numbers.size() == 2 ? numbers[0] : 1, numbers.back()};
-  if (shape.per_node > kMostDevices || !parse_column_name(column_name(shape)))
-    return bad_shape(text);
-  return shape;
+  std::string_view type = text;
+  std::vector<std::string_view> numbers;
+  while (const auto digits = take_number(type)) numbers.push_back(*digits);
+  if (numbers.empty() || numbers.size() > 2 || !is_type_name(type)) return bad_shape(text);
+  const bool several = numbers.size() == 2;
+  const auto nodes =
+      several ? parse_digits(numbers[0], kMostShapeNodes) : std::optional<std::uint64_t>(1);
+  const auto per_node = parse_digits(numbers.back(), kMostDevices);
+  if (!nodes || !per_node || *nodes == 0 || *per_node == 0)
+    return invalid_input(fmt::format("{}: there are 1 to {} GPUs on each of 1 to {} nodes",
+                                     shown(text), kMostDevices, kMostShapeNodes));
+  return DeviceShape{std::string(type), static_cast<std::uint32_t>(*nodes),
+                     static_cast<std::uint32_t>(*per_node)};
 }
 
 // 1, 2, 4 ... and the number itself.
@@ -86,17 +96,15 @@ MiB memory_in_type(std::string_view type) {
   return gib ? MiB(static_cast<std::int64_t>(*gib) * 1024) : MiB();
 }
 
-double PlannedCell::cost() const {
-  return estimate ? estimate->seconds * cell.shape.devices() : 0;
-}
-
 std::vector<PlannedCell> plan_cells(const SpeedTable& table, const ModelRun& run,
                                     std::span<const DeviceShape> shapes) {
   const SpeedEstimator estimator(table, run.name);
   std::vector<PlannedCell> cells;
   for (const DeviceShape& shape : shapes) {
-    const SpeedCell cell{run, shape};
-    cells.push_back({cell, estimator.estimate(cell, memory_in_type(shape.type))});
+    const SpeedCell whole{run, shape};
+    const MiB memory = memory_in_type(shape.type);
+    for (PlannedCell& one : staged_cells(table, whole, estimator.estimate(whole, memory), memory))
+      cells.push_back(std::move(one));
   }
   return cells;
 }

@@ -11,6 +11,7 @@
 #include "base/units.h"
 #include "core/speed/speed_estimator.h"
 #include "core/speed/speed_table.h"
+#include "core/speed/stage_cells.h"
 
 namespace tutti {
 
@@ -26,13 +27,7 @@ std::vector<DeviceShape> shapes_in(const SpeedTable& table);
 // The memory that the name of a type tells: "A100-80G"; zero: none.
 MiB memory_in_type(std::string_view type);
 
-// A cell, and how fast it is; no estimate: nothing like it was measured.
-struct PlannedCell {
-  SpeedCell cell;
-  std::optional<SpeedEstimate> estimate;
-  // Devices times seconds of an iteration; zero without an estimate.
-  double cost() const;
-};
+// These shapes with every number of stages (staged_cells).
 std::vector<PlannedCell> plan_cells(const SpeedTable& table, const ModelRun& run,
                                     std::span<const DeviceShape> shapes);
 

@@ -7,6 +7,7 @@ namespace tutti {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 SpeedEstimate takes(double seconds) {
   return {.seconds = seconds};
@@ -19,6 +20,14 @@ TEST(PlanCells, gpus_are_read_with_and_without_nodes) {
   EXPECT_EQ(*parse_device_shapes("2xxavier"), (std::vector<DeviceShape>{{"xavier", 1, 2}}));
   for (const char* text : {"", "A100", "4x", "0xA100", "4xA100,", "xA100", "4xA_1", "9999xA100"})
     EXPECT_FALSE(parse_device_shapes(text)) << text;
+}
+
+TEST(PlanCells, a_number_that_cannot_be_is_no_part_of_a_type) {
+  for (const char* text : {"2x0xV100", "0x2xV100", "2x1025xV100", "100001x8xV100"})
+    EXPECT_THAT(parse_device_shapes(text).error().message,
+                HasSubstr("there are 1 to 1024 GPUs on each of 1 to 100000 nodes"))
+        << text;
+  EXPECT_THAT(parse_device_shapes("2x2x8xV100").error().message, HasSubstr("names no GPUs"));
 }
 
 TEST(PlanCells, shapes_are_powers_of_two_and_whole_nodes) {
@@ -39,10 +48,10 @@ TEST(PlanCells, the_cost_is_devices_times_seconds) {
   table.set({{"bert", 1'000'000'000, 64}, {"a", 1, 4}}, {2.5});
   const std::vector<DeviceShape> shapes = {{"a", 1, 4}, {"b", 1, 4}};
   const auto cells = plan_cells(table, {"bert", 1'000'000'000, 64}, shapes);
-  ASSERT_EQ(cells.size(), 2u);
-  EXPECT_DOUBLE_EQ(cells[0].cost(), 10);
-  EXPECT_FALSE(cells[1].estimate);
-  EXPECT_EQ(cells[1].cost(), 0);
+  ASSERT_EQ(cells.size(), 4u);  // with 1, 2 and 4 stages; nothing is known of the other type
+  EXPECT_DOUBLE_EQ(cells[1].cost(), 10);
+  EXPECT_FALSE(cells[3].estimate);
+  EXPECT_EQ(cells[3].cost(), 0);
 }
 
 TEST(ByPreference, the_fastest_comes_first_and_of_equals_the_first) {

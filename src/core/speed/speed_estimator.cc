@@ -129,7 +129,7 @@ SpeedTable part_for(const SpeedTable& table, const std::string& model) {
 }  // namespace
 
 SpeedEstimator::SpeedEstimator(const SpeedTable& table, std::string model)
-    : model_(std::move(model)), table_(part_for(table, model_)) {
+    : model_(std::move(model)), table_(part_for(table.best(), model_)) {
   std::vector<double> logs;
   std::vector<double> fits;
   for (const auto& [cell, speed] : table_.entries()) {
@@ -157,7 +157,7 @@ SpeedEstimate SpeedEstimator::estimate_of(const Guess& seconds, const Guess& fit
 }
 
 std::optional<SpeedEstimate> SpeedEstimator::estimate(const SpeedCell& cell, MiB memory) const {
-  SpeedCell known = cell;
+  SpeedCell known{cell.run, cell.shape};
   known.shape.type = table_.type_for(cell.shape.type);
   if (const Speed* speed = table_.find(known)) {
     return SpeedEstimate{true, speed->fits(), speed->seconds, 1, speed->fits() ? 1.0 : 0.0};
@@ -167,6 +167,12 @@ std::optional<SpeedEstimate> SpeedEstimator::estimate(const SpeedCell& cell, MiB
     return std::nullopt;
   SpeedEstimate estimate = estimate_of(guess_at(*seconds_, fast_, known, time_covariance, kNoise),
                                        guess_at(*fits_, all_, known, fit_covariance, 0), known);
+  if (cell.run.batch < cell.shape.devices()) {
+    const auto samples = static_cast<std::uint32_t>(cell.run.batch);
+    const auto busy = this->estimate({cell.run, {cell.shape.type, 1, samples}});
+    estimate.factor = std::max(estimate.factor, busy->factor);
+    estimate.seconds = std::max(estimate.seconds, busy->seconds);
+  }
   if (memory.value > 0 && least_memory(cell) > memory) {
     estimate.fits = false;
     estimate.chance = 0;
@@ -192,7 +198,8 @@ std::vector<SpeedEstimator::Witness> SpeedEstimator::leave_one_out() const {
 }
 
 MiB least_memory(const SpeedCell& cell) {
-  const std::uint64_t bytes = cell.run.parameters * kBytesPerParameter / cell.shape.devices();
+  const std::uint32_t parts = cell.stages == 0 ? cell.shape.devices() : cell.stages;
+  const std::uint64_t bytes = cell.run.parameters * kBytesPerParameter / parts;
   return MiB(static_cast<std::int64_t>(bytes >> 20));
 }
 

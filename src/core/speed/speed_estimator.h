@@ -30,7 +30,10 @@ struct SpeedEstimate {
 // from those that were. Logarithms of seconds are a sum of what the model, the type of device,
 // size, batch, devices and nodes contribute, in general and for this model or type, and of a smooth
 // rest: a Gaussian process, with fixed and round parameters that were not fitted to any data.
-// Whether a cell fits its memory is estimated likewise from which did.
+// Whether a cell fits its memory is estimated likewise from which did. Of more devices than the
+// batch has samples only as many work at a time: they are no faster than so many on one node.
+//
+// It is about best plans (SpeedTable::best), whatever their stages.
 //
 // Built once for a table and a model, then constant.
 class SpeedEstimator {
@@ -65,7 +68,8 @@ class SpeedEstimator {
 };
 
 // The least memory of each device that training takes: weights, gradients and the state of the
-// optimiser (16 bytes a parameter, as mixed precision with Adam has them), spread over all.
+// optimiser (16 bytes a parameter, as mixed precision with Adam has them), spread over its stages;
+// if those are not definite, over all devices.
 MiB least_memory(const SpeedCell& cell);
 
 // How wrong estimates are where the truth is known: every measured cell against what all others say

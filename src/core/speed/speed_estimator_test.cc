@@ -52,6 +52,20 @@ TEST(SpeedEstimator, what_was_measured_is_not_estimated) {
   EXPECT_FALSE(unfit->fits);
 }
 
+TEST(SpeedEstimator, definite_stages_count_as_far_as_they_are_the_best) {
+  SpeedTable table = measured_world();
+  SpeedCell one = cell("bert", 2, 256, "fast", 1, 4);
+  const double best = true_seconds(one);
+  for (const std::uint32_t stages : {1, 2, 4}) {
+    one.stages = stages;
+    table.set(one, {best * (1 + stages)});
+  }
+  const SpeedEstimator estimator(table, "bert");
+  EXPECT_DOUBLE_EQ(estimator.estimate(one)->seconds, best);
+  EXPECT_EQ(estimator.leave_one_out().size(), measured_world().size());
+  EXPECT_EQ(check_new_sizes(table).cells, check_new_sizes(measured_world()).cells);
+}
+
 TEST(SpeedEstimator, other_sizes_batches_and_counts_are_estimated_well) {
   const SpeedEstimator estimator(measured_world(), "bert");
   for (const SpeedCell& one :
@@ -72,6 +86,20 @@ TEST(SpeedEstimator, it_is_less_sure_the_farther_away_it_looks) {
   const auto near = estimator.estimate(cell("bert", 3, 256, "fast", 1, 2));
   const auto far = estimator.estimate(cell("bert", 70, 4096, "fast", 16, 8));
   EXPECT_LT(near->factor, far->factor);
+}
+
+TEST(SpeedEstimator, more_devices_than_samples_are_no_faster) {
+  SpeedTable table = measured_world();
+  const double two =
+      SpeedEstimator(table, "bert").estimate(cell("bert", 2, 2, "fast", 1, 2))->seconds;
+  for (const std::uint32_t nodes : {1, 4})
+    EXPECT_DOUBLE_EQ(
+        SpeedEstimator(table, "bert").estimate(cell("bert", 2, 2, "fast", nodes, 8))->seconds, two);
+  table.set(cell("bert", 2, 2, "fast", 1, 2), {9});
+  const auto eight = SpeedEstimator(table, "bert").estimate(cell("bert", 2, 2, "fast", 1, 8));
+  EXPECT_DOUBLE_EQ(eight->seconds, 9);
+  EXPECT_FALSE(eight->measured);
+  EXPECT_GT(eight->factor, 1);
 }
 
 TEST(SpeedEstimator, another_model_helps_to_know_a_type_of_device) {

@@ -59,6 +59,20 @@ std::string SpeedTable::type_for(std::string_view type) const {
   return {};
 }
 
+SpeedTable SpeedTable::best() const {
+  SpeedTable best;
+  for (const auto& [cell, speed] : entries_) {
+    const SpeedCell whole{cell.run, cell.shape};
+    const auto known = best.entries_.find(whole);
+    const bool is_new = known == best.entries_.end();
+    const bool is_whole = cell.stages == 0 || cell.shape.devices() == 1;
+    const bool is_faster =
+        speed.fits() && !is_new && (!known->second.fits() || speed.seconds < known->second.seconds);
+    if (is_faster || (is_new && (speed.fits() || is_whole))) best.set(whole, speed);
+  }
+  return best;
+}
+
 std::vector<std::string> SpeedTable::models() const {
   std::vector<std::string> names;
   for (const auto& [cell, speed] : entries_)

@@ -26,6 +26,7 @@ struct DeviceShape {
 struct SpeedCell {
   ModelRun run;
   DeviceShape shape;
+  std::uint32_t stages = 0;  // of its pipeline; zero: the best plan, whatever its stages
   auto operator<=>(const SpeedCell&) const = default;
 };
 
@@ -37,7 +38,8 @@ struct Speed {
 };
 
 // Measured speeds by cell. A value; it estimates nothing. Names of types are those of whoever
-// measured ("a100"); type_for() finds the one that a node's type ("A100-80G") goes by here.
+// measured ("a100"); type_for() finds the one that a node's type ("A100-80G") goes by here. A cell
+// may be in it several times: as the best plan that was found, and with definite stages.
 class SpeedTable {
  public:
   using Entries = std::map<SpeedCell, Speed>;
@@ -53,6 +55,10 @@ class SpeedTable {
   // The table's name of a type: the same but for case, or what it is a size of, or a size of it;
   // empty if there is none.
   std::string type_for(std::string_view type) const;
+
+  // Each cell once, with its best plan: the fastest of what was measured of it. That some stages do
+  // not fit does not mean that the cell does not, unless one device has to hold everything.
+  SpeedTable best() const;
 
   // As the table writes a type whose letters differ in case alone; the type itself if it has none.
   std::string spelling_of(const std::string& type) const;

@@ -59,6 +59,40 @@ TEST(SpeedTable, what_is_forgotten_takes_its_type_along) {
   EXPECT_EQ(table, SpeedTable());
 }
 
+TEST(SpeedTable, the_best_plan_is_the_fastest_that_was_measured) {
+  SpeedTable table;
+  SpeedCell cell = bert_on("a100");
+  table.set(cell, {3});
+  for (const auto& [stages, seconds] : {std::pair(1u, 0.0), {2u, 2.0}, {4u, 5.0}}) {
+    cell.stages = stages;
+    table.set(cell, {seconds});
+  }
+  EXPECT_EQ(table.size(), 4u);
+  EXPECT_EQ(table.find(bert_on("a100"))->seconds, 3);
+  const SpeedTable best = table.best();
+  EXPECT_EQ(best.size(), 1u);
+  EXPECT_EQ(best.find(bert_on("a100"))->seconds, 2);
+}
+
+TEST(SpeedTable, stages_that_do_not_fit_say_nothing_of_a_cell_of_several_devices) {
+  SpeedTable table;
+  SpeedCell several = bert_on("a100");
+  SpeedCell one = bert_on("a100", 1);
+  several.stages = one.stages = 1;
+  table.set(several, {0});
+  table.set(one, {0});
+  const SpeedTable best = table.best();
+  EXPECT_EQ(best.find(bert_on("a100")), nullptr);
+  EXPECT_FALSE(best.find(bert_on("a100", 1))->fits());
+}
+
+TEST(SpeedTable, the_best_plans_of_two_sizes_stay_apart) {
+  SpeedTable table;
+  table.set(bert_on("A100"), {3});
+  table.set(bert_on("A100-40G"), {5});
+  EXPECT_EQ(table.best(), table);
+}
+
 TEST(SpeedTable, models_are_told_once_each) {
   SpeedTable table;
   table.set(bert_on("a100"), {3});

@@ -1,5 +1,7 @@
 #include "core/speed/speed_text.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -10,6 +12,10 @@
 
 namespace tutti {
 namespace {
+
+constexpr std::string_view kHeaderRule =
+    "the header must be model,parameters,batch,type,nodes,devices_per_node,seconds, with or "
+    "without ,stages at its end";
 
 std::vector<std::string_view> split_at(std::string_view text, char mark) {
   std::vector<std::string_view> parts;
@@ -37,11 +43,21 @@ Result<Speed> parse_seconds(std::string_view text) {
   return speed_of_seconds(seconds);
 }
 
-Result<void> add_csv_line(std::string_view line, SpeedTable& table) {
+// Pipelines may be uneven, so that the stages need not divide the devices.
+Result<std::uint32_t> parse_stages(std::string_view text, const DeviceShape& shape) {
+  const auto number = parse_digits(text, shape.devices());
+  if (number && *number > 0) return static_cast<std::uint32_t>(*number);
+  return invalid_input("stages must be a whole number from 1 to " +
+                       std::to_string(shape.devices()) + ", the devices of the cell, not " +
+                       shown(text));
+}
+
+Result<void> add_csv_line(std::string_view line, std::string_view header, SpeedTable& table) {
   const std::vector<std::string_view> parts = split_commas(line);
-  if (parts.size() != 7)
-    return invalid_input("seven values are expected (" + std::string(kSpeedHeader) + "), not " +
-                         std::to_string(parts.size()));
+  const bool staged = header == kStagedHeader;
+  if (parts.size() != (staged ? 8 : 7))
+    return invalid_input(std::string(staged ? "eight" : "seven") + " values are expected (" +
+                         std::string(header) + "), not " + std::to_string(parts.size()));
   if (const auto named = check_model_name(parts[0]); !named) return named;
   const auto parameters = parse_parameters(parts[1]);
   if (!parameters) return parameters.error();
@@ -57,10 +73,15 @@ Result<void> add_csv_line(std::string_view line, SpeedTable& table) {
   if (!speed) return speed.error();
   SpeedCell cell{{std::string(parts[0]), *parameters, *batch},
                  {std::string(parts[3]), *nodes, *per_node}};
+  if (staged && !parts[7].empty()) {
+    const auto stages = parse_stages(parts[7], cell.shape);
+    if (!stages) return stages.error();
+    cell.stages = *stages;
+  }
   const std::size_t before = table.size();
   table.set(cell, *speed);
   if (table.size() == before)
-    return invalid_input("the cell " + format_model_run(cell.run) + " " + column_name(cell.shape) +
+    return invalid_input("the cell " + format_model_run(cell.run) + " " + cell_name(cell) +
                          " stands twice in the table");
   return {};
 }
@@ -85,14 +106,41 @@ std::string column_name(const DeviceShape& shape) {
   return nodes + "_" + shape.type + "_" + nodes + "_n_" + std::to_string(shape.per_node) + "_d";
 }
 
+Result<SpeedCell> parse_cell_name(std::string_view text) {
+  SpeedCell cell;
+  const std::size_t mark = text.ends_with("_s") ? text.find("_d_") : text.npos;
+  auto shape = parse_column_name(mark == text.npos ? text : text.substr(0, mark + 2));
+  if (!shape)
+    return invalid_input(shape.error().message + ", with definite stages 2_a100_2_n_4_d_2_s");
+  cell.shape = *std::move(shape);
+  if (mark == text.npos) return cell;
+  const auto stages = parse_stages(text.substr(mark + 3, text.size() - mark - 5), cell.shape);
+  if (!stages) return invalid_input(shown(text) + ": " + stages.error().message);
+  cell.stages = *stages;
+  return cell;
+}
+
+std::string cell_name(const SpeedCell& cell) {
+  const std::string name = column_name(cell.shape);
+  return cell.stages == 0 ? name : name + "_" + std::to_string(cell.stages) + "_s";
+}
+
 Result<Speed> speed_of_seconds(double seconds) {
   if (!std::isfinite(seconds) || seconds > kMostIterationSeconds)
     return invalid_input("seconds of an iteration must be at most ten million");
   return Speed{std::max(seconds, 0.0)};
 }
 
+std::string iteration_text(double seconds) {
+  // Three digits of what is just below would be 1e+03.
+  constexpr double kThousand = 999.5;
+  if (seconds * 1000 < kThousand) return fmt::format("{:.3g}ms", seconds * 1000);
+  return seconds < kThousand ? fmt::format("{:.3g}s", seconds) : fmt::format("{:.0f}s", seconds);
+}
+
 Result<SpeedTable> parse_speed_csv(std::string_view text) {
   SpeedTable table;
+  std::string_view header;
   std::size_t number = 0;
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
@@ -103,17 +151,20 @@ Result<SpeedTable> parse_speed_csv(std::string_view text) {
     const auto fail = [&](const std::string& what) {
       return invalid_input("line " + std::to_string(number) + ": " + what);
     };
-    if (number == 1 && line != kSpeedHeader)
-      return fail("the header must be " + std::string(kSpeedHeader));
+    if (number == 1) header = line;
+    if (header != kSpeedHeader && header != kStagedHeader) return fail(std::string(kHeaderRule));
     if (number == 1 || line.empty()) continue;
-    if (const auto added = add_csv_line(line, table); !added) return fail(added.error().message);
+    if (const auto added = add_csv_line(line, header, table); !added)
+      return fail(added.error().message);
   }
-  if (number == 0) return invalid_input("line 1: the header must be " + std::string(kSpeedHeader));
+  if (number == 0) return invalid_input("line 1: " + std::string(kHeaderRule));
   return table;
 }
 
 std::string speed_csv(const SpeedTable& table) {
-  std::string text = std::string(kSpeedHeader) + "\n";
+  const bool staged = std::any_of(table.entries().begin(), table.entries().end(),
+                                  [](const auto& entry) { return entry.first.stages != 0; });
+  std::string text = std::string(staged ? kStagedHeader : kSpeedHeader) + "\n";
   for (const auto& [cell, speed] : table.entries()) {
     char digits[32];
     const auto end =
@@ -121,7 +172,9 @@ std::string speed_csv(const SpeedTable& table) {
     text += cell.run.name + "," + format_parameters(cell.run.parameters) + "," +
             std::to_string(cell.run.batch) + "," + cell.shape.type + "," +
             std::to_string(cell.shape.nodes) + "," + std::to_string(cell.shape.per_node) + "," +
-            std::string(digits, end) + "\n";
+            std::string(digits, end);
+    if (staged) text += cell.stages == 0 ? "," : "," + std::to_string(cell.stages);
+    text += "\n";
   }
   return text;
 }

@@ -17,7 +17,10 @@
 namespace tutti {
 namespace {
 
-constexpr std::int64_t kPeriodUs = 100000;
+constexpr std::int64_t kPeriodUs = 100'000;
+// What the kernel takes at least as a quota and at most as a period.
+constexpr std::int64_t kLeastQuotaUs = 1'000;
+constexpr std::int64_t kLongestPeriodUs = 1'000'000;
 constexpr std::size_t kMostFree = 32;
 
 Result<void> write_value(const std::string& path, const std::string& value) {
@@ -27,10 +30,6 @@ Result<void> write_value(const std::string& path, const std::string& value) {
     return io_error("cannot write to '" + path + "'", errno);
   }
   return {};
-}
-
-std::string quota(MilliCpu cpus) {
-  return std::to_string(cpus.value * kPeriodUs / 1000);
 }
 
 std::uint64_t oom_kills(const std::string& file) {
@@ -74,6 +73,17 @@ void remove_group(const std::string& folder) {
 
 }  // namespace
 
+CpuQuota cpu_quota(MilliCpu cpus) {
+  const std::int64_t quota_us = cpus.value * kPeriodUs / 1000;
+  if (quota_us >= kLeastQuotaUs) return {quota_us, kPeriodUs};
+  return {kLeastQuotaUs, std::min(kLeastQuotaUs * 1000 / cpus.value, kLongestPeriodUs)};
+}
+
+bool refuses_groups(int error_number) {
+  return error_number == EACCES || error_number == EPERM || error_number == EROFS ||
+         error_number == ENOENT;
+}
+
 std::vector<int> Cgroup::entries() const {
   std::vector<int> fds;
   for (const UniqueFd& fd : procs_) fds.push_back(fd.get());
@@ -107,20 +117,23 @@ CgroupPool::~CgroupPool() {
       for (const std::string& folder : group->folders_) remove_group(folder);
     }
   }
-  if (!prepared_) return;
   for (const std::string& root : roots_) remove_group(root);
 }
 
 Result<void> CgroupPool::prepare() {
   if (prepared_) return {};
   for (const std::string& root : roots_) {
-    if (mkdir(root.c_str(), 0755) != 0 && errno != EEXIST) {
-      return io_error("cannot make the control group '" + root + "'", errno);
-    }
+    if (mkdir(root.c_str(), 0755) == 0 || errno == EEXIST) continue;
+    const int error_number = errno;
+    refused_ = refuses_groups(error_number);
+    return io_error("cannot make the control group '" + root + "'", error_number);
+  }
+  if (!place_.unified.empty()) {
+    const std::string control = place_.unified + "/cgroup.subtree_control";
+    if (Result<void> handed = write_value(control, "+memory +cpu"); !handed) return handed;
   }
   prepared_ = true;
-  if (place_.unified.empty()) return {};
-  return write_value(place_.unified + "/cgroup.subtree_control", "+memory +cpu");
+  return {};
 }
 
 Result<std::unique_ptr<Cgroup>> CgroupPool::take(MilliCpu cpus, MiB memory) {
@@ -134,14 +147,16 @@ Result<std::unique_ptr<Cgroup>> CgroupPool::take(MilliCpu cpus, MiB memory) {
 }
 
 void CgroupPool::give_back(std::unique_ptr<Cgroup> group) {
-  // Each one holds descriptors; many different limits must not use them up.
-  if (free_count_ >= kMostFree) {
-    for (const std::string& folder : group->folders_) rmdir(folder.c_str());
-    return;
-  }
+  // Each one holds descriptors; many different limits must not use them up. What could not be
+  // limited now may be next time.
+  if (free_count_ >= kMostFree || !group->fault().empty()) return drop(std::move(group));
   ++free_count_;
   auto& free = free_[group->limits_];
   free.push_back(std::move(group));
+}
+
+void CgroupPool::drop(std::unique_ptr<Cgroup> group) {
+  for (const std::string& folder : group->folders_) rmdir(folder.c_str());
 }
 
 Result<std::unique_ptr<Cgroup>> CgroupPool::make(MilliCpu cpus, MiB memory) {
@@ -150,14 +165,18 @@ Result<std::unique_ptr<Cgroup>> CgroupPool::make(MilliCpu cpus, MiB memory) {
   group->limits_ = {cpus, memory};
   Result<void> limited = Result<void>();
   if (!place_.unified.empty()) {
-    limited = limit_unified(*group, cpus, memory);
-  } else {
-    if (memory.value > 0) limited = limit_memory(*group, memory);
-    if (limited && cpus.value > 0) limited = limit_cpu(*group, cpus);
+    limited = limit_unified(*group, memory);
+  } else if (memory.value > 0) {
+    limited = limit_memory(*group, memory);
+  }
+  // Memory is limited also where the kernel does not take the part of a CPU.
+  if (limited && cpus.value > 0) {
+    if (const Result<void> held = limit_cpu(*group, cpus); !held)
+      group->fault_ = held.error().message;
   }
   ++next_;
   if (!limited) {
-    for (const std::string& folder : group->folders_) rmdir(folder.c_str());
+    drop(std::move(group));
     return limited.error();
   }
   group->reset();
@@ -169,8 +188,10 @@ Result<std::string> CgroupPool::add_folder(Cgroup& group, const std::string& roo
   const bool known =
       std::find(group.folders_.begin(), group.folders_.end(), folder) != group.folders_.end();
   if (known) return folder;
-  if (mkdir(folder.c_str(), 0755) != 0) {
-    return io_error("cannot make the control group '" + folder + "'", errno);
+  if (mkdir(folder.c_str(), 0755) != 0 && errno != EEXIST) {
+    const int error_number = errno;
+    prepared_ = false;  // somebody may have removed the root
+    return io_error("cannot make the control group '" + folder + "'", error_number);
   }
   group.folders_.push_back(folder);
   UniqueFd procs(open((folder + "/cgroup.procs").c_str(), O_WRONLY | O_CLOEXEC));
@@ -179,13 +200,9 @@ Result<std::string> CgroupPool::add_folder(Cgroup& group, const std::string& roo
   return folder;
 }
 
-Result<void> CgroupPool::limit_unified(Cgroup& group, MilliCpu cpus, MiB memory) {
+Result<void> CgroupPool::limit_unified(Cgroup& group, MiB memory) {
   const Result<std::string> folder = add_folder(group, place_.unified);
   if (!folder) return folder.error();
-  if (cpus.value > 0) {
-    const std::string value = quota(cpus) + " " + std::to_string(kPeriodUs);
-    if (Result<void> r = write_value(*folder + "/cpu.max", value); !r) return r;
-  }
   if (memory.value == 0) return {};
   const std::string bytes = std::to_string(memory.value << 20);
   if (Result<void> r = write_value(*folder + "/memory.max", bytes); !r) return r;
@@ -211,13 +228,16 @@ Result<void> CgroupPool::limit_memory(Cgroup& group, MiB memory) {
 }
 
 Result<void> CgroupPool::limit_cpu(Cgroup& group, MilliCpu cpus) {
-  if (place_.cpu.empty()) return {};
-  const Result<std::string> folder = add_folder(group, place_.cpu);
+  const bool unified = !place_.unified.empty();
+  if (!unified && place_.cpu.empty()) return {};
+  const Result<std::string> folder = add_folder(group, unified ? place_.unified : place_.cpu);
   if (!folder) return folder.error();
-  if (Result<void> r = write_value(*folder + "/cpu.cfs_period_us", std::to_string(kPeriodUs)); !r) {
-    return r;
-  }
-  return write_value(*folder + "/cpu.cfs_quota_us", quota(cpus));
+  const CpuQuota part = cpu_quota(cpus);
+  const std::string quota = std::to_string(part.quota_us);
+  const std::string period = std::to_string(part.period_us);
+  if (unified) return write_value(*folder + "/cpu.max", quota + " " + period);
+  if (Result<void> r = write_value(*folder + "/cpu.cfs_period_us", period); !r) return r;
+  return write_value(*folder + "/cpu.cfs_quota_us", quota);
 }
 
 void empty_cgroups(const std::string& root) {

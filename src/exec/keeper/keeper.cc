@@ -23,6 +23,7 @@
 #include "exec/keeper/cgroups.h"
 #include "exec/keeper/folders.h"
 #include "exec/keeper/launcher.h"
+#include "exec/keeper/limits_note.h"
 #include "exec/keeper/link.h"
 #include "exec/keeper/messages.h"
 #include "exec/keeper/supervisor.h"
@@ -59,7 +60,8 @@ class Keeper {
         signals_(std::move(signals)),
         link_(std::move(link)),
         cgroups_(find_cgroup_place(), incarnation_),
-        supervisor_(std::move(launcher), cgroups_, incarnation_),
+        limits_(home_),
+        supervisor_(std::move(launcher), cgroups_, limits_, incarnation_),
         first_controller_by_us_(monotonic_us() + kFirstControllerUs) {}
 
   void run() {
@@ -205,6 +207,7 @@ class Keeper {
   UniqueFd signals_;
   Link link_;
   CgroupPool cgroups_;
+  LimitsNote limits_;
   Supervisor supervisor_;
   std::int64_t first_controller_by_us_;
   std::int64_t hold_until_us_ = 0;
@@ -249,11 +252,20 @@ Result<UniqueFd> watch_children(int epoll) {
   return signals;
 }
 
+// For whoever has to end a keeper that cannot be reached any more. A full disk must not keep one
+// from starting: an old number names nobody.
+void write_pid(int lock) {
+  const std::string pid = std::to_string(getpid()) + "\n";
+  if (ftruncate(lock, 0) != 0 || pwrite(lock, pid.data(), pid.size(), 0) < 0)
+    fprintf(stderr, "keeper: cannot write its number: %s\n", strerror(errno));
+}
+
 Result<void> keep(const std::string& home) {
   const std::string lock_path = home + "/run/keeper.lock";
   const UniqueFd lock(open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (!lock) return io_error("cannot open '" + lock_path + "'", errno);
   if (flock(lock.get(), LOCK_EX | LOCK_NB) != 0) return conflict("another keeper runs already");
+  write_pid(lock.get());
   const std::string incarnation = make_incarnation();
   Result<Launcher> launcher = Launcher::create(home, incarnation);
   if (!launcher) return launcher.error();

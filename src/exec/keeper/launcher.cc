@@ -208,7 +208,7 @@ Launched Launcher::explain(const ChildPlan& plan, const ChildFault& fault,
       return {-1, kCannotExecute, "cannot make a process" + because(fault.error)};
     case ChildFault::kCgroup:
       return {-1, kCannotExecute, "cannot put the process under its limits" + because(fault.error),
-              true};
+              fault.error};
     case ChildFault::kWorkdir:
       return {-1, kCannotExecute,
               std::string("cannot enter the work directory '") + plan.workdir + "'" +

@@ -23,7 +23,7 @@ struct Launched {
   pid_t pid = -1;
   int exit_code = 0;
   std::string message;
-  bool group_refused = false;  // it could not enter its control group; without, it might start
+  int group_error = 0;  // why it could not enter its control group; without, it might start
 };
 
 // Turns a start order into a process: finds the program, opens the output files, writes the script.

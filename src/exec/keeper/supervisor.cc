@@ -31,8 +31,9 @@ std::string memory_message(const Attempt& attempt) {
 
 }  // namespace
 
-Supervisor::Supervisor(Launcher launcher, CgroupPool& cgroups, const std::string& incarnation)
-    : launcher_(std::move(launcher)), cgroups_(cgroups), kinship_(incarnation) {}
+Supervisor::Supervisor(Launcher launcher, CgroupPool& cgroups, LimitsNote& limits,
+                       const std::string& incarnation)
+    : launcher_(std::move(launcher)), cgroups_(cgroups), limits_(limits), kinship_(incarnation) {}
 
 void Supervisor::take(ContextOrder order) {
   const JobId job = order.job;
@@ -101,12 +102,13 @@ void Supervisor::start(Attempt& attempt) {
 
 Launched Supervisor::launch(Attempt& attempt) {
   std::vector<int> entries;
-  if (put_under_limits(attempt)) entries = attempt.cgroup->entries();
+  put_under_limits(attempt);
+  if (attempt.cgroup) entries = attempt.cgroup->entries();
   Launched launched = launcher_.start(attempt.order, *attempt.context, attempt.serial, entries);
-  if (launched.group_refused) {
-    cgroups_refused_ = true;
-    cgroups_.give_back(std::move(attempt.cgroup));
-    put_under_limits(attempt);
+  if (launched.group_error != 0) {
+    if (refuses_groups(launched.group_error)) cgroups_.refuse();
+    CgroupPool::drop(std::move(attempt.cgroup));
+    do_without_group(attempt, launched.message);
     launched = launcher_.start(attempt.order, *attempt.context, attempt.serial, {});
   }
   if (launched.pid > 0 && attempt.watched) {
@@ -116,18 +118,28 @@ Launched Supervisor::launch(Attempt& attempt) {
   return launched;
 }
 
-// True: the attempt has a control group. Otherwise its memory is watched, if it is limited.
-bool Supervisor::put_under_limits(Attempt& attempt) {
+// Gives it a control group, if it can be. Otherwise its memory is watched, if it is limited.
+void Supervisor::put_under_limits(Attempt& attempt) {
   const ContextOrder& limits = attempt.context->order();
-  if (limits.cpus.value == 0 && limits.memory.value == 0) return false;
-  if (cgroups_.available() && !cgroups_refused_) {
-    Result<std::unique_ptr<Cgroup>> group = cgroups_.take(limits.cpus, limits.memory);
-    if (group) attempt.cgroup = std::move(*group);
-    cgroups_refused_ = !group;
-  }
-  const bool by_kernel = attempt.cgroup && attempt.cgroup->limits_memory();
-  attempt.watched = limits.memory.value > 0 && !by_kernel;
-  return attempt.cgroup != nullptr;
+  if (limits.cpus.value == 0 && limits.memory.value == 0) return;
+  attempt.watched = limits.memory.value > 0;
+  if (!cgroups_.available()) return;
+  Result<std::unique_ptr<Cgroup>> group = cgroups_.take(limits.cpus, limits.memory);
+  if (!group) return do_without_group(attempt, group.error().message);
+  attempt.cgroup = std::move(*group);
+  attempt.watched = limits.memory.value > 0 && !attempt.cgroup->limits_memory();
+  const std::string& fault = attempt.cgroup->fault();
+  if (fault.empty()) return limits_.held();
+  limits_.missed(attempt.order.attempt, "its CPU limit is only counted: " + fault);
+}
+
+// One failure says nothing of the next attempt, unless groups are refused as such.
+void Supervisor::do_without_group(Attempt& attempt, const std::string& why) {
+  attempt.watched = attempt.context->order().memory.value > 0;
+  limits_.missed(attempt.order.attempt,
+                 "its memory is checked once a second, its CPU limit only counted" +
+                     std::string(cgroups_.available() ? "" : ", and so for all from now on") +
+                     ": " + why);
 }
 
 void Supervisor::take(const StopOrder& order) {

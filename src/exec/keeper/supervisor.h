@@ -13,6 +13,7 @@
 #include "exec/keeper/kinship.h"
 #include "exec/keeper/lanes.h"
 #include "exec/keeper/launcher.h"
+#include "exec/keeper/limits_note.h"
 #include "exec/keeper/messages.h"
 
 namespace tutti {
@@ -22,7 +23,8 @@ namespace tutti {
 // reports are appended to reports(). Keeper thread only.
 class Supervisor {
  public:
-  Supervisor(Launcher launcher, CgroupPool& cgroups, const std::string& incarnation);
+  Supervisor(Launcher launcher, CgroupPool& cgroups, LimitsNote& limits,
+             const std::string& incarnation);
 
   void take(ContextOrder order);
   void take(const DropContext& order) { contexts_.erase(order.job); }
@@ -60,7 +62,8 @@ class Supervisor {
   void fill_lane(LaneId lane);
   void start(Attempt& attempt);
   Launched launch(Attempt& attempt);
-  bool put_under_limits(Attempt& attempt);
+  void put_under_limits(Attempt& attempt);
+  void do_without_group(Attempt& attempt, const std::string& why);
   void stop(Attempt& attempt, Ending cause, Duration grace);
   void withdraw(Attempt& attempt, Ending ending);
   void settle();
@@ -74,7 +77,7 @@ class Supervisor {
 
   Launcher launcher_;
   CgroupPool& cgroups_;
-  bool cgroups_refused_ = false;
+  LimitsNote& limits_;
   Kinship kinship_;
   Lanes lanes_;
   std::unordered_map<JobId, std::shared_ptr<JobContext>> contexts_;

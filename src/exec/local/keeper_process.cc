@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 
 #include "exec/keeper/folders.h"
 #include "exec/keeper/link.h"
+#include "exec/keeper/processes.h"
 #include "telemetry/monotonic.h"
 
 namespace tutti {
@@ -23,6 +25,8 @@ namespace {
 
 constexpr std::int64_t kStartUs = 10 * 1000 * 1000;
 constexpr std::size_t kReadAtOnce = 64u << 10;
+// The line of a record with the keeper's process; folders begin with a slash.
+constexpr std::string_view kPidLine = "pid ";
 
 Error gone(const char* what) {
   return {ErrorCode::kUnavailable, what};
@@ -163,6 +167,11 @@ Result<KeeperConnection> reach_or_start_keeper(const KeeperPlace& place,
   return gone("the daemon is stopping");
 }
 
+bool still_runs(const KeeperRecord& record) {
+  const auto pid = static_cast<pid_t>(record.pid);
+  return pid > 0 && !is_dead(pid) && start_ticks(pid) == record.birth;
+}
+
 Result<KeeperRecord> read_keeper_record(const std::string& home) {
   const std::string path = home + "/state/keeper";
   if (access(path.c_str(), F_OK) != 0) return not_found("no keeper has run here");
@@ -171,7 +180,14 @@ Result<KeeperRecord> read_keeper_record(const std::string& home) {
   std::istringstream lines(*text);
   KeeperRecord record;
   std::getline(lines, record.incarnation);
-  for (std::string line; std::getline(lines, line);) record.cgroups.push_back(line);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with(kPidLine)) {
+      record.cgroups.push_back(line);
+      continue;
+    }
+    std::istringstream numbers(line.substr(kPidLine.size()));
+    numbers >> record.pid >> record.birth;
+  }
   if (record.incarnation.size() != 32) {
     return Error{ErrorCode::kCorrupt, "the file '" + path + "' is damaged"};
   }
@@ -182,6 +198,7 @@ Result<void> write_keeper_record(const std::string& home, const KeeperRecord& re
   if (Result<void> made = make_private_folder(home + "/state"); !made) return made;
   std::string text = record.incarnation + "\n";
   for (const std::string& folder : record.cgroups) text += folder + "\n";
+  text += fmt::format("{}{} {}\n", kPidLine, record.pid, record.birth);
   return replace_file(home + "/state/keeper", text);
 }
 

@@ -39,7 +39,12 @@ Result<KeeperConnection> reach_or_start_keeper(const KeeperPlace& place,
 struct KeeperRecord {
   std::string incarnation;
   std::vector<std::string> cgroups;
+  // Its process, and when that started (start_ticks): of records of older programs zero.
+  std::int64_t pid = 0;
+  std::uint64_t birth = 0;
 };
+// Whether that very process still runs. A home that was copied remembers the keeper of the other.
+bool still_runs(const KeeperRecord& record);
 // kNotFound when no keeper ever took orders here.
 Result<KeeperRecord> read_keeper_record(const std::string& home);
 Result<void> write_keeper_record(const std::string& home, const KeeperRecord& record);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "exec/keeper/folders.h"
+#include "exec/keeper/processes.h"
 #include "exec/keeper/wall_time.h"
 #include "exec/local/local_executor.h"
 #include "exec/local/sweep.h"
@@ -49,13 +50,15 @@ Result<bool> LocalExecutor::meet_keeper(Listing& listing) {
   const std::string incarnation = connection->welcome.incarnation;
   const bool same = before && before->incarnation == incarnation;
   const bool clean = before && ended_clean(place_.home, before->incarnation);
-  if (before && !same && !clean) {
+  if (before && !same && !clean && !still_runs(*before)) {
     sweep(*before, {});
     run_cleanups(place_.home);
   }
   if (!same) {
     // Before the first order, or a successor could not know whom it went to.
-    const KeeperRecord record{incarnation, connection->welcome.cgroups};
+    const std::int64_t pid = connection->welcome.pid;
+    const KeeperRecord record{incarnation, connection->welcome.cgroups, pid,
+                              start_ticks(static_cast<pid_t>(pid))};
     if (Result<void> noted = write_keeper_record(place_.home, record); !noted) {
       return noted.error();
     }
@@ -80,7 +83,8 @@ Result<Listing> LocalExecutor::take_connection(KeeperConnection connection) {
     if (listing == nullptr) continue;
     const std::lock_guard lock(mutex_);
     fd_ = std::move(connection.fd);
-    keeper_ = {connection.welcome.incarnation, connection.welcome.cgroups};
+    keeper_ = {.incarnation = connection.welcome.incarnation,
+               .cgroups = connection.welcome.cgroups};
     keeper_pid_ = connection.welcome.pid;
     keeper_version_ = connection.welcome.version;
     roster_.restore(*listing);

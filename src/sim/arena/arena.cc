@@ -20,11 +20,6 @@ fs::path arena_folder(const std::string& data) {
   return fs::is_directory(inside, ignored) ? inside : fs::path(data);
 }
 
-std::string workload_path(const fs::path& folder, const std::string& workload) {
-  std::error_code ignored;
-  return fs::exists(workload, ignored) ? workload : (folder / workload).string();
-}
-
 // A job that asks for what the cluster never has would wait for ever.
 std::optional<Error> asks_for_nothing_here(const std::vector<ArenaJob>& trace,
                                            const std::vector<Pool>& pools) {
@@ -50,7 +45,6 @@ auto read_as(const std::string& path, Parse parse)
 
 Result<RunResult> run_arena(const ArenaOptions& options) {
   const fs::path folder = arena_folder(options.data);
-  const std::string workload = workload_path(folder, options.workload);
   const ElasticTraits* traits = find_elastic_policy(options.policy);
   if (traits == nullptr || traits->per_step) return unknown_elastic_policy(options.policy, false);
   const auto policy = make_elastic_policy(options.policy);
@@ -58,7 +52,7 @@ Result<RunResult> run_arena(const ArenaOptions& options) {
   if (!pools) return pools.error();
   auto speeds = read_as((folder / "prof_database.json").string(), ArenaSpeeds::parse);
   if (!speeds) return speeds.error();
-  const auto trace = read_as(workload, parse_arena_trace);
+  const auto trace = read_as(options.workload, parse_arena_trace);
   if (!trace) return trace.error();
   if (const auto error = asks_for_nothing_here(*trace, *pools)) return *error;
   const bool fifo = options.policy == "fifo";
@@ -71,7 +65,7 @@ Result<RunResult> run_arena(const ArenaOptions& options) {
                       .seed = options.seed});
   RunResult run = rounds.run(*trace, *policy);
   run.policy = options.policy;
-  run.workload = fs::path(workload).filename().string();
+  run.workload = fs::path(options.workload).filename().string();
   return run;
 }
 

@@ -13,8 +13,7 @@ namespace tutti {
 struct ArenaOptions {
   // The folder with prof_database.json and sim_cluster_spec.json, or the one that has it as arena/.
   std::string data;
-  // A trace: a path, or a file in that folder.
-  std::string workload = "simulate_trace_philly.csv";
+  std::string workload;  // a trace
   std::string policy = "tutti";
   std::uint32_t rounds = 2000;
   ArenaRestartCost restart_cost = ArenaRestartCost::kCrius;

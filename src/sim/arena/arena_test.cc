@@ -26,12 +26,14 @@ TEST(RunArena, names_the_policies_that_there_are) {
 }
 
 // The published results of the benchmark's FCFS.
-class RunArenaOnPhilly : public testing::Test {
+class RunArenaOnPhilly : public BenchmarkTest {
  protected:
+  RunArenaOnPhilly() : BenchmarkTest(TUTTI_BENCHMARK_FOLDER) {}
+
   void SetUp() override {
-    const auto data = benchmark_data(TUTTI_BENCHMARK_FOLDER);
-    if (!data) GTEST_SKIP() << kNoBenchmarkData;
-    options_.data = *data;
+    BenchmarkTest::SetUp();
+    options_.data = data_;
+    options_.workload = data_ + "/arena/simulate_trace_philly.csv";
   }
   RunResult run(const std::string& policy, ArenaRestartCost cost) {
     options_.policy = policy;

@@ -61,15 +61,22 @@ RunResult ArenaRounds::run(const std::vector<ArenaJob>& trace, ElasticPolicy& po
   run_.horizon_s = kRoundS * static_cast<double>(options_.rounds);
   snapshot_.now_s = run_.horizon_s;
   while (!live_.empty()) {
-    if (snapshot_.jobs.back().current) stop(live_.size() - 1);
+    const std::size_t last = live_.size() - 1;
+    if (snapshot_.jobs.back().current) {
+      result_of(last).device_s += kRoundS * shape_of(last).devices;
+      stop(last);
+    }
     live_.pop_back();
     snapshot_.jobs.pop_back();
   }
-  if (dropped_ > 0)
+  for (const std::size_t at : dropped_)
+    run_.jobs[at].queue_s = run_.horizon_s - run_.jobs[at].submit_s;
+  if (!dropped_.empty())
     run_.notes.push_back(
         fmt::format("Jobs without any measured speed on this cluster, which never run: {}; the "
                     "first: {}.",
-                    dropped_, shown(first_dropped_)));
+                    dropped_.size(), shown(run_.jobs[dropped_.front()].name)));
+  note_late(static_cast<std::size_t>(trace.end() - next), run_);
   return std::move(run_);
 }
 
@@ -126,7 +133,7 @@ void ArenaRounds::arrive(const ArenaJob& job, double submit_s) {
   events_.push_back(submit_s);
   // One that runs nowhere is dropped for ever, as the benchmark does.
   if (view.options.empty()) {
-    if (dropped_++ == 0) first_dropped_ = job.name;
+    dropped_.push_back(live.result);
     return;
   }
   live_.push_back(std::move(live));

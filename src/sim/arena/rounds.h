@@ -85,9 +85,8 @@ class ArenaRounds {
   Seats seats_;
   ElasticSnapshot snapshot_;
   std::vector<Live> live_;
-  std::uint64_t dropped_ = 0;  // jobs that run nowhere
-  std::string first_dropped_;
-  std::deque<double> events_;  // arrivals and ends within the last hour
+  std::vector<std::size_t> dropped_;  // jobs that run nowhere, by their position in the result
+  std::deque<double> events_;         // arrivals and ends within the last hour
   RunResult run_;
 };
 

@@ -10,8 +10,9 @@ namespace {
 
 // A path, or a file in the folder of the data or in that of the benchmark's workloads.
 std::string workload_path(const SimulationRequest& request) {
-  const char* own =
-      request.benchmark == "pollux-64" ? "/pollux/workloads/" : "/sia/workloads/philly/";
+  const char* own = request.benchmark == "pollux-64"    ? "/pollux/workloads/"
+                    : request.benchmark == "arena-1280" ? "/arena/"
+                                                        : "/sia/workloads/philly/";
   std::error_code ignored;
   for (const std::string& folder : {std::string(), request.data + "/", request.data + own}) {
     if (std::filesystem::exists(folder + request.workload, ignored))
@@ -38,12 +39,22 @@ Result<RunResult> run_training_of(const SimulationRequest& request, const std::s
 }
 
 Result<RunResult> run_arena_of(const SimulationRequest& request, const std::string& policy) {
-  ArenaOptions options{.data = request.data, .workload = request.workload, .policy = policy};
+  ArenaOptions options{.data = request.data, .workload = workload_path(request), .policy = policy};
   if (request.rounds > 0) options.rounds = request.rounds;
   if (request.restart_cost == "others") options.restart_cost = ArenaRestartCost::kOthers;
   options.length = length_of(request);
   options.seed = request.seed;
   return run_arena(options);
+}
+
+// What was said and changes nothing in this benchmark.
+void note_without_effect(const SimulationRequest& request, RunResult& run) {
+  const bool arena = request.benchmark == "arena-1280";
+  if (arena && !request.knowledge.empty())
+    run.notes.push_back("--knowledge changes nothing: all speeds of arena-1280 are measured.");
+  if (!arena && !request.restart_cost.empty())
+    run.notes.push_back("--restart-cost changes nothing: " + request.benchmark +
+                        " has restart costs of its own.");
 }
 
 }  // namespace
@@ -52,6 +63,7 @@ Result<RunResult> run_benchmark(const SimulationRequest& request, const std::str
   Result<RunResult> run = request.benchmark == "arena-1280" ? run_arena_of(request, policy)
                                                             : run_training_of(request, policy);
   if (!run) return run.error();
+  note_without_effect(request, *run);
   run->policy = policy;
   run->workload = request.workload.substr(request.workload.rfind('/') + 1);
   return run;

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "core/spec/simulation_request.h"
+#include "core/simulation/simulation_request.h"
 #include "sim/results.h"
 
 namespace tutti {

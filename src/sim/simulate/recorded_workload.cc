@@ -1,6 +1,9 @@
 #include "sim/simulate/recorded_workload.h"
 
+#include <algorithm>
 #include <utility>
+
+#include "core/model/node.h"
 
 namespace tutti {
 namespace {
@@ -15,6 +18,7 @@ JobSpec outline_of(const JobSpec& spec) {
   copy.tasks = spec.tasks;
   if (copy.tasks.shape == TaskSet::Shape::kBatch) copy.tasks.shape = TaskSet::Shape::kArray;
   copy.request = spec.request;
+  copy.model = spec.model;
   copy.gang = spec.gang;
   for (WorkerGroup& group : copy.gang.workers) {
     group.command = {};
@@ -29,6 +33,16 @@ JobSpec outline_of(const JobSpec& spec) {
   return copy;
 }
 
+// The first that is meant by what it had.
+std::size_t position_of(const std::optional<Configuration>& had,
+                        const std::vector<Configuration>& listed) {
+  const auto is_that = [&](const Configuration& one) {
+    return had && one.count == had->count && is_of_type(had->type, one.type);
+  };
+  const auto found = std::find_if(listed.begin(), listed.end(), is_that);
+  return found == listed.end() ? 0 : static_cast<std::size_t>(found - listed.begin());
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Workload>> recorded_workload(Recording recording) {
@@ -41,6 +55,7 @@ Result<std::unique_ptr<Workload>> recorded_workload(Recording recording) {
                     .spec = outline_of(job.spec),
                     .runs = std::move(job.runs),
                     .deadline = {},
+                    .timed_as = position_of(job.had, job.spec.request.configurations),
                     .id = job.id};
     // A limit that ended it ends it again; one that it was granted more than, does not.
     for (const Duration& runs : one.runs) {
@@ -51,8 +66,8 @@ Result<std::unique_ptr<Workload>> recorded_workload(Recording recording) {
   std::unique_ptr<Workload> workload = workload_of(std::move(jobs));
   workload->name = "history";
   if (recording.left_out > 0)
-    workload->left_out.push_back(std::to_string(recording.left_out) +
-                                 " jobs of which nothing has ended yet were left out.");
+    workload->left_out.push_back(
+        left_out_note(recording.left_out, "of which no task has run and ended"));
   return workload;
 }
 

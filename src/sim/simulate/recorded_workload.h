@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include "core/spec/simulation_request.h"
+#include "core/simulation/simulation_request.h"
 #include "sim/workload/workload.h"
 
 namespace tutti {

@@ -24,50 +24,81 @@ struct Stretch {
   double from_s = 0;
   double to_s = 0;
   std::size_t job = 0;
-  std::uint32_t devices = 0;
+  std::uint32_t count = 0;             // of devices, or of cores
+  std::vector<std::uint32_t> devices;  // which of the node's; empty: nobody says
 };
 
-// The rows of a node: each device is a row, and a job has those that were free when it came.
+// The rows of a node. Each device has one, and one more for every further job that shares it at a
+// time.
 class NodeRows {
  public:
-  explicit NodeRows(std::uint32_t devices) : free_at_(devices, -1) {}
+  // A row is a device's, and in it a lane.
+  struct Row {
+    std::size_t device = 0;
+    std::size_t lane = 0;
+  };
+  // `grows`: there are as many devices as it takes.
+  NodeRows(std::size_t devices, bool grows) : lanes_(devices, {-1}), grows_(grows) {}
 
-  // The rows that a stretch takes: the first that are free.
-  std::vector<std::uint32_t> take(const Stretch& stretch) {
-    std::vector<std::uint32_t> rows;
-    for (std::uint32_t row = 0; rows.size() < stretch.devices; ++row) {
-      if (row == free_at_.size()) {
-        if (full_) break;
-        free_at_.push_back(-1);
+  std::vector<Row> take(const Stretch& stretch) {
+    std::vector<Row> rows;
+    for (const std::uint32_t device : stretch.devices) {
+      std::vector<double>& lanes = lanes_[device];
+      const auto is_free = [&](double free_at) { return free_at <= stretch.from_s; };
+      const auto lane = std::find_if(lanes.begin(), lanes.end(), is_free);
+      rows.push_back({device, static_cast<std::size_t>(lane - lanes.begin())});
+      if (lane == lanes.end()) lanes.push_back(-1);
+      lanes[rows.back().lane] = stretch.to_s;
+    }
+    if (!rows.empty()) return rows;
+    for (std::size_t device = 0; rows.size() < stretch.count; ++device) {
+      if (device == lanes_.size()) {
+        if (!grows_) break;
+        lanes_.push_back({-1});
       }
-      if (free_at_[row] > stretch.from_s) continue;
-      free_at_[row] = stretch.to_s;
-      rows.push_back(row);
+      if (lanes_[device][0] > stretch.from_s) continue;
+      lanes_[device][0] = stretch.to_s;
+      rows.push_back({device, 0});
     }
     return rows;
   }
-  void close() { full_ = true; }
-  std::size_t size() const { return free_at_.size(); }
+
+  // Where each device begins, once all is taken, and how many rows there are.
+  std::vector<std::size_t> first_rows() const {
+    std::vector<std::size_t> first{0};
+    for (const std::vector<double>& lanes : lanes_) first.push_back(first.back() + lanes.size());
+    return first;
+  }
 
  private:
-  std::vector<double> free_at_;
-  bool full_ = false;  // no more rows than the node has devices
+  std::vector<std::vector<double>> lanes_;  // of each device: when each is free
+  bool grows_;
 };
 
 using NodeStretches = std::vector<std::vector<Stretch>>;
 
+// Jobs without devices have no part in the pictures of nodes that have some.
 NodeStretches stretches_of(const RunResult& run) {
   std::unordered_map<std::string, std::size_t> index;
   for (std::size_t i = 0; i < run.nodes.size(); ++i) index.emplace(run.nodes[i].name, i);
   NodeStretches all(run.nodes.size());
   for (std::size_t j = 0; j < run.jobs.size(); ++j) {
     for (const JobSpan& span : run.jobs[j].spans) {
-      std::map<std::size_t, std::uint32_t> counts;
-      for (const std::string& node : span.nodes) {
-        if (const auto found = index.find(node); found != index.end()) ++counts[found->second];
+      std::map<std::size_t, Stretch> parts;
+      for (std::size_t i = 0; i < span.nodes.size(); ++i) {
+        const auto found = index.find(span.nodes[i]);
+        if (found == index.end()) continue;
+        if (span.type.empty() && !run.nodes[found->second].types.empty()) continue;
+        Stretch& part = parts[found->second];
+        ++part.count;
+        if (!span.devices.empty()) part.devices.push_back(span.devices[i]);
       }
-      for (const auto& [node, devices] : counts)
-        all[node].push_back({span.from_s, span.to_s, j, devices});
+      for (auto& [node, part] : parts) {
+        part.from_s = span.from_s;
+        part.to_s = span.to_s;
+        part.job = j;
+        all[node].push_back(std::move(part));
+      }
     }
   }
   for (std::vector<Stretch>& one : all) {
@@ -77,8 +108,40 @@ NodeStretches stretches_of(const RunResult& run) {
   return all;
 }
 
-// "nodes": [{name, type, rows, bars: [job, from, to, first row, rows, …]}]: a bar is a run of
-// neighbouring rows.
+// What a node's devices are: "A100", or "A100 + V100".
+std::string types_of(const ClusterNode& node) {
+  std::vector<std::string> types = node.types;
+  std::sort(types.begin(), types.end());
+  types.erase(std::unique(types.begin(), types.end()), types.end());
+  return fmt::format("{}", fmt::join(types, " + "));
+}
+
+// The bars of a node: job, from, to, first row, rows; a bar is a run of neighbouring rows.
+std::string bars_json(const std::vector<Stretch>& stretches, NodeRows& rows, std::uint32_t each) {
+  std::vector<std::vector<NodeRows::Row>> taken;
+  for (Stretch stretch : stretches) {
+    stretch.count = (stretch.count + each - 1) / each;
+    taken.push_back(rows.take(stretch));
+  }
+  const std::vector<std::size_t> first = rows.first_rows();
+  std::string bars;
+  for (std::size_t i = 0; i < stretches.size(); ++i) {
+    std::vector<std::size_t> at;
+    for (const NodeRows::Row& row : taken[i]) at.push_back(first[row.device] + row.lane);
+    std::sort(at.begin(), at.end());
+    for (std::size_t from = 0; from < at.size();) {
+      std::size_t next = from + 1;
+      while (next < at.size() && at[next] == at[next - 1] + 1) ++next;
+      bars += fmt::format("{}{},{},{},{},{}", bars.empty() ? "" : ",", stretches[i].job,
+                          json_number(stretches[i].from_s), json_number(stretches[i].to_s),
+                          at[from], next - from);
+      from = next;
+    }
+  }
+  return bars;
+}
+
+// "nodes": [{name, type, rows, bars: […]}].
 std::string nodes_json(const RunResult& run) {
   const std::vector<ClusterNode>& nodes = run.nodes;
   const NodeStretches stretches = stretches_of(run);
@@ -86,27 +149,22 @@ std::string nodes_json(const RunResult& run) {
   std::size_t rows_left = kMostRows;
   for (std::size_t i = 0; i < nodes.size() && rows_left > 0; ++i) {
     const std::uint32_t most = run.cores ? kMostCoreRows : kMostRows;
-    const std::uint32_t each = std::max(1u, (nodes[i].devices + most - 1) / most);
-    NodeRows rows(nodes[i].devices / each);
-    if (nodes[i].devices > 0 && each == 1) rows.close();
-    std::string bars;
-    for (Stretch stretch : stretches[i]) {
-      stretch.devices = (stretch.devices + each - 1) / each;
-      const std::vector<std::uint32_t> taken = rows.take(stretch);
-      for (std::size_t at = 0; at < taken.size();) {
-        std::size_t next = at + 1;
-        while (next < taken.size() && taken[next] == taken[next - 1] + 1) ++next;
-        bars += fmt::format("{}{},{},{},{},{}", bars.empty() ? "" : ",", stretch.job,
-                            json_number(stretch.from_s), json_number(stretch.to_s), taken[at],
-                            next - at);
-        at = next;
-      }
-    }
-    rows_left -= std::min(rows_left, rows.size());
+    const auto size = static_cast<std::uint32_t>(nodes[i].devices);
+    const std::uint32_t each = std::max(1u, (size + most - 1) / most);
+    NodeRows rows(size / each, run.cores || nodes[i].types.empty());
+    const std::string bars = bars_json(stretches[i], rows, each);
+    const std::size_t count = rows.first_rows().back();
+    rows_left -= std::min(rows_left, count);
     out += fmt::format("{}{{\"name\":{},\"type\":{},\"rows\":{},\"bars\":[{}]}}",
                        out.empty() ? "" : ",", json_string(nodes[i].name),
-                       json_string(nodes[i].type), rows.size(), bars);
+                       json_string(types_of(nodes[i])), count, bars);
   }
+  return out;
+}
+
+std::string notes_json(const RunResult& run) {
+  std::string out;
+  for (const std::string& note : run.notes) out += (out.empty() ? "" : ",") + json_string(note);
   return out;
 }
 
@@ -119,7 +177,8 @@ std::string jobs_json(const RunResult& run) {
     out += fmt::format("{}[{},{},{},{},{},{},{},{},{},{}]", out.empty() ? "" : ",",
                        json_string(job.name), json_string(job.kind), json_number(job.submit_s),
                        or_null(job.first_start_s), or_null(job.finish_s), json_number(job.queue_s),
-                       job.restarts, job.devices, or_null(job.alone_s), or_null(job.deadline_s));
+                       job.restarts, json_number(job.devices), or_null(job.alone_s),
+                       or_null(job.deadline_s));
   }
   return out;
 }
@@ -127,9 +186,9 @@ std::string jobs_json(const RunResult& run) {
 std::string samples_json(const RunResult& run) {
   std::string out;
   for (const ClusterSample& sample : run.samples)
-    out +=
-        fmt::format("{}{},{},{},{},{}", out.empty() ? "" : ",", json_number(sample.at_s),
-                    sample.waiting, sample.running, sample.devices_used, sample.devices_stranded);
+    out += fmt::format("{}{},{},{},{},{}", out.empty() ? "" : ",", json_number(sample.at_s),
+                       sample.waiting, sample.running, json_number(sample.devices_used),
+                       json_number(sample.devices_stranded));
   return out;
 }
 
@@ -153,11 +212,11 @@ std::string report_data(const std::vector<ReportRun>& runs) {
     const RunResult& run = *runs[i].run;
     out += fmt::format(
         R"({}{{"policy":{},"workload":{},"horizon":{},"devices":{},"cores":{},"summary":{},)"
-        R"("nodes":[{}],"jobs":[{}],"samples":[{}]}})",
+        R"("nodes":[{}],"jobs":[{}],"samples":[{}],"notes":[{}]}})",
         i == 0 ? "" : ",", json_string(run.policy), json_string(run.workload),
-        json_number(run.horizon_s), run.devices, run.cores ? "true" : "false",
+        json_number(run.horizon_s), json_number(run.devices), run.cores ? "true" : "false",
         summary_json(*runs[i].summary, !run.decision_ms.empty()), nodes_json(run), jobs_json(run),
-        samples_json(run));
+        samples_json(run), notes_json(run));
   }
   return safe_in_script(out + "]}");
 }

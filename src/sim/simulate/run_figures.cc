@@ -2,6 +2,8 @@
 
 #include <map>
 
+#include "sim/simulate/run_json.h"
+
 namespace tutti {
 namespace {
 
@@ -10,14 +12,17 @@ using Better = Figure::Better;
 
 // "8 nodes: 32 A100, 32 V100".
 std::string cluster_words(const RunResult& run) {
-  std::map<std::string, std::uint64_t> by_type;
-  for (const ClusterNode& node : run.nodes) by_type[node.type] += node.devices;
+  std::map<std::string, double> by_type;
+  for (const ClusterNode& node : run.nodes) {
+    for (const std::string& type : node.types) ++by_type[type];
+    if (run.cores) by_type[""] += node.devices;
+  }
   std::string words =
       std::to_string(run.nodes.size()) + (run.nodes.size() == 1 ? " node" : " nodes");
   const char* separator = ": ";
   for (const auto& [type, devices] : by_type) {
     if (devices == 0) continue;
-    words += separator + std::to_string(devices) + " " + (type.empty() ? "cores" : type);
+    words += separator + json_number(devices) + " " + (type.empty() ? "cores" : type);
     separator = ", ";
   }
   return words;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/spec/simulation_request.h"
+#include "core/simulation/simulation_request.h"
 #include "sim/results.h"
 
 namespace tutti {

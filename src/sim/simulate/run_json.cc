@@ -33,8 +33,8 @@ std::string job_json(const JobResult& job, double horizon_s) {
       json_string(job.name), json_string(job.kind), json_number(job.submit_s),
       number_or_null(job.first_start_s), number_or_null(job.finish_s),
       json_number(job.finish_s.value_or(horizon_s) - job.submit_s), json_number(job.queue_s),
-      job.restarts, job.devices, json_number(job.device_s), number_or_null(job.alone_s),
-      number_or_null(job.deadline_s));
+      job.restarts, json_number(job.devices), json_number(job.device_s),
+      number_or_null(job.alone_s), number_or_null(job.deadline_s));
 }
 
 }  // namespace
@@ -82,9 +82,10 @@ std::string summary_json(const Summary& summary, bool timed) {
 }
 
 void write_run_json(const RunResult& run, const Summary& summary, const TextSink& out) {
-  std::string piece = fmt::format(
-      R"({{"policy":{},"workload":{},"horizon_s":{},"devices":{},"jobs":[)",
-      json_string(run.policy), json_string(run.workload), json_number(run.horizon_s), run.devices);
+  std::string piece =
+      fmt::format(R"({{"policy":{},"workload":{},"horizon_s":{},"devices":{},"jobs":[)",
+                  json_string(run.policy), json_string(run.workload), json_number(run.horizon_s),
+                  json_number(run.devices));
   bool first = true;
   for (const JobResult& job : run.jobs) {
     if (!first) piece += ',';

@@ -1,6 +1,7 @@
 #include "sim/simulate/run_record.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/check.h"
 #include "core/spec/text.h"
@@ -15,50 +16,70 @@ double in_seconds(Duration duration) {
   return static_cast<double>(duration.value) * 1e-6;
 }
 
-// The devices or cores that a job of this spec has if all of its tasks run.
-double size_of_task(const Request& request, bool cores) {
-  if (cores) return static_cast<double>(request.cpus.value) * 1e-3;
-  return request.devices.count;
+// How much of a device a grant is.
+double part_of(const DeviceGrant& grant, const Device& device) {
+  const double share = static_cast<double>(grant.share.value) * 1e-3;
+  const double memory = device.memory.value > 0 ? static_cast<double>(grant.memory.value) /
+                                                      static_cast<double>(device.memory.value)
+                                                : 0;
+  return std::min(std::max(share, memory), 1.0);
 }
 
-std::uint32_t whole_size(const JobSpec& spec, bool cores) {
-  double size = size_of_task(spec.request, cores);
-  if (!spec.gang.workers.empty()) size = 0;
+// What the tasks of a job ask for, one after the other.
+std::vector<const Request*> requests_of(const JobSpec& spec) {
+  std::vector<const Request*> requests;
   for (const WorkerGroup& group : spec.gang.workers)
-    size += size_of_task(group.ranks.request, cores) * group.ranks.count;
-  return static_cast<std::uint32_t>(size);
+    requests.insert(requests.end(), group.ranks.count, &group.ranks.request);
+  if (requests.empty()) requests.assign(std::max(1u, spec.tasks.count), &spec.request);
+  return requests;
 }
 
 }  // namespace
 
 RunRecord::RunRecord(const std::vector<Node>& nodes, TimePoint start, Detail detail)
-    : start_(start), detail_(detail), builder_(0), used_(nodes.size()) {
+    : start_(start), detail_(detail), builder_(0), nodes_(nodes), use_(nodes.size()) {
   run_.cores = std::all_of(nodes.begin(), nodes.end(),
                            [](const Node& node) { return node.devices.empty(); });
-  for (const Node& node : nodes) {
-    const auto cores = static_cast<std::uint32_t>(node.cpus.value / 1000);
-    const auto devices = static_cast<std::uint32_t>(node.devices.size());
-    run_.nodes.push_back({node.name, node.devices.empty() ? "" : node.devices.front().type,
-                          run_.cores ? cores : devices});
-    run_.devices += run_.nodes.back().devices;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    ClusterNode node{.name = nodes[i].name, .types = {}};
+    for (const Device& device : nodes[i].devices) {
+      node.types.push_back(device.type);
+      if (smallest_.memory.value == 0 || device.memory < smallest_.memory) smallest_ = device;
+    }
+    node.devices = run_.cores ? static_cast<double>(nodes[i].cpus.value) * 1e-3
+                              : static_cast<double>(node.types.size());
+    use_[i].holders.resize(node.types.size());
+    run_.devices += node.devices;
+    run_.nodes.push_back(std::move(node));
   }
   builder_ = SummaryBuilder(run_.devices);
 }
 
+// The devices or cores that a task asks for; of shared devices the part of the smallest.
+double RunRecord::size_of_task(const Request& request) const {
+  if (run_.cores) return static_cast<double>(request.cpus.value) * 1e-3;
+  const DeviceRequest& wanted = request.devices;
+  return wanted.count *
+         (wanted.whole() ? 1 : part_of({{}, wanted.memory, wanted.share}, smallest_));
+}
+
 void RunRecord::expect(std::uint64_t number, const WorkloadJob& job) {
-  Live live{.number = number, .result = {}, .runs = job.runs};
+  Live live{.number = number, .result = {}, .runs = job.runs, .timed_as = job.timed_as};
   live.result.name = job.spec.name;
   live.result.kind = job.spec.kind;
   live.result.submit_s = in_seconds(job.submit);
-  live.result.devices = whole_size(job.spec, run_.cores);
   if (job.deadline.value > 0) live.result.deadline_s = in_seconds(job.submit + job.deadline);
   const bool gang = !job.spec.gang.workers.empty();
-  const std::size_t tasks = gang ? 1 : std::max<std::uint32_t>(1, job.spec.tasks.count);
-  const double size = size_of_task(job.spec.request, run_.cores);
-  for (std::size_t i = 0; i < tasks; ++i) {
-    const double runs = in_seconds(live.runs[std::min(i, live.runs.size() - 1)]);
-    live.work += runs * (gang ? live.result.devices : size);
-    live.longest_s = std::max(live.longest_s, runs);
+  const Duration limit = job.spec.time_limit;
+  const std::vector<const Request*> requests = requests_of(job.spec);
+  double size = 0;
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    if (i == 0 || requests[i] != requests[i - 1]) size = size_of_task(*requests[i]);
+    const Duration runs = live.runs[std::min(i, live.runs.size() - 1)];
+    const double runs_s = in_seconds(limit.value > 0 ? std::min(runs, limit) : runs);
+    live.work += runs_s * size;
+    live.longest_s = std::max(live.longest_s, runs_s);
+    if (gang || i == 0) live.result.devices += run_.cores ? size : requests[i]->devices.count;
   }
   live.idle_since = live.result.submit_s;
   expected_.emplace(number, std::move(live));
@@ -101,19 +122,37 @@ void RunRecord::published(const Round& round) {
   sample();
 }
 
-std::uint32_t RunRecord::size_of(const Allocation& allocation) const {
-  return run_.cores ? static_cast<std::uint32_t>(allocation.cpus.value / 1000)
-                    : static_cast<std::uint32_t>(allocation.devices.size());
+RunRecord::Held RunRecord::held_of(const Allocation& allocation, double from_s) const {
+  Held held{.from_s = from_s, .node = allocation.node, .devices = {}};
+  if (run_.cores) {
+    held.cores = allocation.cpus.value;
+    held.size = static_cast<double>(held.cores) * 1e-3;
+  }
+  const Node& node = nodes_[allocation.node.value - 1];
+  for (const DeviceGrant& grant : allocation.devices) {
+    held.devices.push_back(grant.id.value);
+    held.size += part_of(grant, node.devices[grant.id.value]);
+  }
+  return held;
+}
+
+double RunRecord::used_on(const Use& use) const {
+  if (run_.cores) return static_cast<double>(use.cores) * 1e-3;
+  return static_cast<double>(use.holders.size()) -
+         static_cast<double>(std::count(use.holders.begin(), use.holders.end(), 0u));
 }
 
 void RunRecord::take(const Held& held, std::int64_t sign) {
-  const ClusterNode& node = run_.nodes[held.node.value - 1];
-  std::uint32_t& used = used_[held.node.value - 1];
-  const auto stranded = [&] { return used > 0 && used < node.devices ? node.devices - used : 0; };
-  sample_.devices_stranded -= stranded();
-  used = static_cast<std::uint32_t>(used + sign * held.devices);
-  sample_.devices_stranded += stranded();
-  sample_.devices_used = static_cast<std::uint32_t>(sample_.devices_used + sign * held.devices);
+  const double all = run_.nodes[held.node.value - 1].devices;
+  Use& use = use_[held.node.value - 1];
+  const auto stranded = [&](double used) { return used > 0 && used < all ? all - used : 0; };
+  const double before = used_on(use);
+  use.cores += sign * held.cores;
+  for (const std::uint32_t device : held.devices)
+    use.holders[device] = static_cast<std::uint32_t>(use.holders[device] + sign);
+  const double after = used_on(use);
+  sample_.devices_used += after - before;
+  sample_.devices_stranded += stranded(after) - stranded(before);
 }
 
 void RunRecord::on(const AttemptPlaced& placed, double at_s) {
@@ -124,9 +163,8 @@ void RunRecord::on(const AttemptPlaced& placed, double at_s) {
     if (!job.result.first_start_s) job.result.first_start_s = at_s;
   }
   if (placed.attempt.number > 1) ++job.result.restarts;
-  const Held held{at_s, placed.allocation.node, size_of(placed.allocation)};
-  held_[placed.attempt] = held;
-  take(held, 1);
+  const auto held = held_.insert_or_assign(placed.attempt, held_of(placed.allocation, at_s)).first;
+  take(held->second, 1);
 }
 
 void RunRecord::on(const AttemptEnded& ended, double at_s) {
@@ -143,11 +181,17 @@ void RunRecord::on(const AttemptEnded& ended, double at_s) {
 }
 
 void RunRecord::add_span(Live& job, const Held& held, double to_s) {
-  job.result.device_s += held.devices * (to_s - held.from_s);
+  job.result.device_s += held.size * (to_s - held.from_s);
   if (detail_ != Detail::kSpans) return;
   const ClusterNode& node = run_.nodes[held.node.value - 1];
-  job.result.spans.push_back({held.from_s, to_s, held.devices > 0 && !run_.cores ? node.type : "",
-                              std::vector<std::string>(std::max(1u, held.devices), node.name)});
+  const std::size_t entries =
+      run_.cores ? static_cast<std::size_t>(std::ceil(held.size)) : held.devices.size();
+  job.result.spans.push_back(
+      {.from_s = held.from_s,
+       .to_s = to_s,
+       .type = held.devices.empty() ? "" : node.types[held.devices.front()],
+       .nodes = std::vector<std::string>(std::max<std::size_t>(1, entries), node.name),
+       .devices = held.devices});
 }
 
 void RunRecord::finish_job(Live& job, double at_s, bool ended) {

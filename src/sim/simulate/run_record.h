@@ -35,8 +35,9 @@ class RunRecord final : public Publisher {
   void refused(std::uint64_t number) { expected_.erase(number); }
   void published(const Round& round) override;
 
-  // How long a task runs.
+  // How long a task runs, and in which of its configurations.
   Duration run_of(TaskId task) const;
+  std::size_t timed_as(JobId job) const { return live_.at(job).timed_as; }
   bool is_live(JobId job) const { return live_.contains(job); }
   std::size_t live() const { return live_.size(); }
   std::uint64_t ended() const { return ended_; }
@@ -51,16 +52,25 @@ class RunRecord final : public Publisher {
     std::uint64_t number = 0;
     JobResult result;
     std::vector<Duration> runs;
+    std::size_t timed_as = 0;
     double work = 0;         // devices × seconds that it will need
     double longest_s = 0;    // of its tasks
     double idle_since = 0;   // while it has no devices
     double load_before = 0;  // load_ when it was submitted
     std::uint32_t active = 0;
   };
+  // What an attempt has.
   struct Held {
     double from_s = 0;
     NodeId node;
-    std::uint32_t devices = 0;
+    double size = 0;         // of shared devices the part that was granted
+    std::int64_t cores = 0;  // in thousandths
+    std::vector<std::uint32_t> devices;
+  };
+  // What of a node somebody has, and whether it has any: devices, or thousandths of cores.
+  struct Use {
+    std::vector<std::uint32_t> holders;  // of each device
+    std::int64_t cores = 0;
   };
 
   double seconds_at(TimePoint time) const;
@@ -68,7 +78,9 @@ class RunRecord final : public Publisher {
   void on(const AttemptPlaced& placed, double at_s);
   void on(const AttemptEnded& ended, double at_s);
   void take(const Held& held, std::int64_t sign);
-  std::uint32_t size_of(const Allocation& allocation) const;
+  Held held_of(const Allocation& allocation, double from_s) const;
+  double used_on(const Use& use) const;
+  double size_of_task(const Request& request) const;
   void add_span(Live& job, const Held& held, double to_s);
   void finish_job(Live& job, double at_s, bool ended);
   void sample();
@@ -81,7 +93,9 @@ class RunRecord final : public Publisher {
   std::unordered_map<std::uint64_t, Live> expected_;
   std::unordered_map<JobId, Live> live_;
   std::map<AttemptId, Held> held_;
-  std::vector<std::uint32_t> used_;             // devices of each node
+  std::vector<Node> nodes_;
+  Device smallest_;                             // of all devices, by memory
+  std::vector<Use> use_;                        // of each node
   std::map<std::uint64_t, JobResult> results_;  // by number, if they are kept
   std::uint64_t ended_ = 0;
   std::uint32_t running_ = 0;

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <memory>
 
+#include "core/elastic/policies.h"
 #include "core/plan/ordering.h"
 #include "core/spec/quantity.h"
+#include "core/spec/text.h"
 #include "sim/csv_table.h"
 #include "sim/simulate/benchmark.h"
 #include "sim/simulate/recorded_workload.h"
@@ -29,6 +31,7 @@ struct Done {
 struct Stage {
   std::unique_ptr<Workload> workload;
   std::vector<Node> nodes;
+  SpeedTable speeds;
 };
 
 Result<std::vector<Node>> read_cluster_file(const std::string& path) {
@@ -76,6 +79,7 @@ Result<Stage> set_stage(const SimulationRequest& request, ReadRecording read_rec
     Result<Recording> recording = read_recording(request.home, request.since);
     if (!recording) return recording.error();
     stage.nodes = std::move(recording->nodes);
+    stage.speeds = std::move(recording->speeds);
     Result<std::unique_ptr<Workload>> workload = recorded_workload(*std::move(recording));
     if (!workload) return workload.error();
     stage.workload = *std::move(workload);
@@ -91,10 +95,20 @@ Result<Stage> set_stage(const SimulationRequest& request, ReadRecording read_rec
     stage.nodes = *std::move(nodes);
   }
   add_nodes(request.add_nodes, stage.nodes);
+  if (!request.speeds.empty()) stage.speeds = request.speeds;
   if (stage.nodes.empty())
     return invalid_input(stage.workload->name +
                          " says nothing of a cluster; give --cluster FILE or --add-nodes 4xA100:8");
   return stage;
+}
+
+// `why` may be a sentence, or several.
+std::string refused_note(std::uint64_t jobs, std::string_view why) {
+  if (why.ends_with('.')) why.remove_suffix(1);
+  return fmt::format(
+      "{} not counted; the first: {}.",
+      jobs == 1 ? "1 job fits no node and is" : fmt::format("{} jobs fit no node and are", jobs),
+      why);
 }
 
 Result<Done> run_policy(const SimulationRequest& request, Stage& stage, const std::string& policy,
@@ -106,6 +120,7 @@ Result<Done> run_policy(const SimulationRequest& request, Stage& stage, const st
                           .ordering = *ordering,
                           .jobs_scale = request.jobs_scale,
                           .seed = request.seed,
+                          .speeds = stage.speeds,
                           .detail = !request.report.empty() ? Detail::kSpans
                                     : request.json          ? Detail::kJobs
                                                             : Detail::kNone,
@@ -123,9 +138,20 @@ Result<Done> run_policy(const SimulationRequest& request, Stage& stage, const st
   done.run.policy = policy;
   done.run.workload = stage.workload->name;
   if (outcome->refused > 0)
-    done.run.notes.push_back(fmt::format("{} jobs fit no node and are not counted; the first: {}.",
-                                         outcome->refused, outcome->first_refusal));
+    done.run.notes.push_back(refused_note(outcome->refused, outcome->first_refusal));
   return done;
+}
+
+// That the daemon's scheduler, which runs workloads, has it.
+Result<void> check_policy(const std::string& name) {
+  const Result<Ordering> known = parse_ordering(name);
+  if (known) return {};
+  if (find_elastic_policy(name) == nullptr) return known.error();
+  std::string others;
+  for (const std::string_view other : ordering_names())
+    others.append(others.empty() ? "" : ", ").append(other);
+  return invalid_input("policy: " + shown(name) + " is for --benchmark; other work takes " +
+                       others);
 }
 
 Result<std::vector<Done>> run_all(const SimulationRequest& request, const SimulationSinks& sinks,
@@ -143,7 +169,7 @@ Result<std::vector<Done>> run_all(const SimulationRequest& request, const Simula
     return all;
   }
   for (const std::string& policy : request.policies) {
-    if (const Result<Ordering> known = parse_ordering(policy); !known) return known.error();
+    if (const Result<void> known = check_policy(policy); !known) return known.error();
   }
   Result<Stage> stage = set_stage(request, read_recording);
   if (!stage) return stage.error();
@@ -155,8 +181,8 @@ Result<std::vector<Done>> run_all(const SimulationRequest& request, const Simula
   return all;
 }
 
-void write_json(const std::vector<Done>& all, const TextSink& out) {
-  if (all.size() == 1) {
+void write_json(const std::vector<Done>& all, bool compares, const TextSink& out) {
+  if (!compares) {
     // The members of the one run stand beside "api".
     bool first = true;
     write_run_json(all[0].run, all[0].summary, [&](std::string_view piece) {
@@ -188,7 +214,7 @@ Result<std::vector<RunFigures>> simulate(const SimulationRequest& request,
     if (const Result<void> written = write_report(request.report, runs); !written)
       return written.error();
   }
-  if (sinks.json) write_json(*all, sinks.json);
+  if (sinks.json) write_json(*all, request.compares, sinks.json);
   std::vector<RunFigures> shown;
   for (const Done& done : *all) shown.push_back(figures_of(done.run, done.summary));
   return shown;

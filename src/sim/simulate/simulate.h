@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "core/spec/simulation_request.h"
+#include "core/simulation/simulation_request.h"
 
 namespace tutti {
 

@@ -13,6 +13,7 @@
 #include "sim/simulate/benchmark.h"
 #include "sim/simulate/recorded_workload.h"
 #include "sim/simulate/report.h"
+#include "sim/simulate/run_figures.h"
 #include "sim/simulate/run_json.h"
 #include "sim/simulate/trace_run.h"
 #include "sim/workload/yaml_workload.h"
@@ -158,6 +159,76 @@ TEST(trace_run, a_job_wider_than_a_node_runs_on_several) {
   EXPECT_EQ(done.run.jobs[0].spans.size(), 4u);
 }
 
+// Nine devices on two nodes are five and four, so that four and three are left; stated cores are
+// those of all nodes together.
+TEST(trace_run, a_wide_job_has_as_much_as_it_asks_for) {
+  const TraceOutcome done =
+      run(read("cluster:\n"
+               "  - {nodes: 2, cpus: 96, gpus: 8, type: A100}\n"
+               "jobs:\n"
+               "  - {name: nine, runs: 100s, gpus: 9, cpus: 100}\n"
+               "  - {name: four, runs: 100s, gpus: 4}\n"
+               "  - {name: three, runs: 100s, gpus: 3}\n"));
+  EXPECT_EQ(done.run.jobs[0].devices, 9);
+  EXPECT_EQ(done.run.jobs[0].device_s, 900);
+  EXPECT_THAT(ends(done.run), ElementsAre(100, 100, 100));
+}
+
+TEST(trace_run, a_configuration_that_is_too_large_makes_no_job_wide) {
+  const TraceOutcome done =
+      run(read("cluster:\n"
+               "  - {nodes: 1, cpus: 8, gpus: 2, type: A100}\n"
+               "jobs:\n"
+               "  - {runs: 100s, configurations: [4xA100, 1xA100]}\n"));
+  EXPECT_EQ(done.refused, 0u) << done.first_refusal;
+  EXPECT_EQ(done.run.jobs.at(0).device_s, 100);
+}
+
+// Two halves of one device, while a job that wants both waits: half of the devices are idle.
+TEST(trace_run, of_shared_devices_parts_are_counted) {
+  const TraceOutcome done =
+      run(read("cluster:\n"
+               "  - {nodes: 1, cpus: 8, gpus: 2, type: A100}\n"
+               "jobs:\n"
+               "  - {name: half, runs: 200s, gpus: 1, gpu_util: 0.5, count: 2}\n"
+               "  - {name: both, submit: 1s, runs: 100s, gpus: 2}\n",
+               Ordering::kFifo));
+  EXPECT_THAT(ends(done.run), ElementsAre(200, 200, 300));
+  EXPECT_DOUBLE_EQ(done.run.jobs[0].device_s, 100);
+  EXPECT_DOUBLE_EQ(done.summary.device_use, 400.0 / 600);
+  EXPECT_DOUBLE_EQ(done.summary.fragmentation, 0.5);
+}
+
+TEST(trace_run, parts_of_cores_are_counted) {
+  const TraceOutcome done =
+      run(read("cluster: [{nodes: 1, cpus: 4}]\n"
+               "jobs: [{runs: 100s, cpus: 1.5, count: 2}]\n"));
+  EXPECT_DOUBLE_EQ(done.summary.device_use, 0.75);
+  EXPECT_DOUBLE_EQ(done.run.jobs[0].devices, 1.5);
+}
+
+// Its ranks take 100 and 300 s: alone it would take 300.
+TEST(trace_run, a_gang_alone_takes_as_long_as_its_longest_rank) {
+  const TraceOutcome done =
+      run(read("cluster: [{nodes: 2, cpus: 8, gpus: 2, type: A100}]\n"
+               "jobs: [{runs: [100s, 300s], workers: 2, gpus: 2}]\n"));
+  EXPECT_DOUBLE_EQ(done.run.jobs[0].alone_s.value(), 300);
+  EXPECT_DOUBLE_EQ(done.summary.unfair.value(), 0);
+  EXPECT_DOUBLE_EQ(done.run.jobs[0].device_s, 800);
+}
+
+TEST(trace_run, alone_a_job_runs_no_longer_than_its_limit) {
+  const TraceOutcome done =
+      run(read("cluster: [{nodes: 1, cpus: 1}]\njobs: [{runs: 1000s, time: 100s}]\n"));
+  EXPECT_DOUBLE_EQ(done.run.jobs[0].alone_s.value(), 100);
+}
+
+TEST(trace_run, tasks_that_take_no_time_may_be_many) {
+  Case made = read("cluster: [{nodes: 1, cpus: 4}]\njobs: [{runs: 0, array: 1-12000, cpus: 4}]\n");
+  made.options.detail = Detail::kNone;
+  EXPECT_EQ(run(std::move(made)).summary.finished, 1u);
+}
+
 TEST(trace_run, what_fits_nowhere_is_told_and_not_counted) {
   const TraceOutcome done =
       run(read("cluster:\n"
@@ -182,7 +253,7 @@ TEST(trace_run, tasks_of_an_array_take_the_times_that_are_said) {
 // Four tasks of a second each on a node with room for all, of which only two may be there at once.
 TEST(recorded_workload, a_job_keeps_how_many_of_its_tasks_a_node_may_run) {
   Recording recording;
-  RecordedJob job{JobId(1), {}, TimePoint(1), std::vector<Duration>(4, seconds(1))};
+  RecordedJob job{JobId(1), {}, TimePoint(1), std::vector<Duration>(4, seconds(1)), {}};
   job.spec.tasks = {TaskSet::Shape::kArray, 4};
   job.spec.request.cpus = MilliCpu(1000);
   job.spec.node_limits = {{"node-1", 2}};
@@ -193,6 +264,56 @@ TEST(recorded_workload, a_job_keeps_how_many_of_its_tasks_a_node_may_run) {
   made.workload = *std::move(workload);
   made.options.nodes.front().name = "node-1";
   EXPECT_THAT(ends(run(std::move(made)).run), ElementsAre(2));
+}
+
+// 100 s on one V100, of which an iteration takes 4 s; on two A100 it takes 1 s, so that both of the
+// jobs that find them free are done after 25 s, and the third, on the V100, after 100 s.
+constexpr char kTwoTypes[] =
+    "cluster:\n"
+    "  - {nodes: 1, cpus: 8, gpus: 4, type: A100}\n"
+    "  - {nodes: 1, cpus: 8, gpus: 1, type: V100}\n"
+    "jobs:\n"
+    "  - runs: 100s\n"
+    "    configurations: [1xV100, 2xA100]\n"
+    "    model: {name: bert, params: 1B, batch: 64}\n"
+    "    count: 3\n";
+SpeedTable two_speeds() {
+  const ModelRun bert{"bert", 1'000'000'000, 64};
+  SpeedTable speeds;
+  speeds.set({bert, {"V100", 1, 1}}, {4});
+  speeds.set({bert, {"A100", 1, 2}}, {1});
+  return speeds;
+}
+
+TEST(trace_run, what_was_measured_of_speeds_decides_where_and_how_long_jobs_run) {
+  Case made = read(kTwoTypes);
+  made.options.speeds = two_speeds();
+  EXPECT_THAT(ends(run(std::move(made)).run), ElementsAre(25, 25, 100));
+  EXPECT_THAT(ends(run(read(kTwoTypes)).run), ElementsAre(100, 100, 100));
+}
+
+// It was recorded on two A100, and runs on the V100 now: four times as long.
+TEST(recorded_workload, a_job_takes_the_time_of_the_configuration_that_it_gets) {
+  Recording recording;
+  RecordedJob job{JobId(1), {}, TimePoint(1), {seconds(25)}, Configuration{"A100-80G", 2}};
+  job.spec.request.configurations = {{"V100", 1}, {"A100", 2}};
+  job.spec.request.devices = {.count = 1, .type = "V100", .sharing = Sharing::kNever};
+  job.spec.model = {"bert", 1'000'000'000, 64};
+  recording.jobs.push_back(job);
+  Case made = read("cluster: [{nodes: 1, cpus: 8, gpus: 1, type: V100}]\njobs: [{runs: 1s}]\n");
+  made.workload = *recorded_workload(std::move(recording));
+  made.options.speeds = two_speeds();
+  EXPECT_THAT(ends(run(std::move(made)).run), ElementsAre(100));
+}
+
+TEST(recorded_workload, jobs_that_never_ran_to_an_end_are_told) {
+  Recording recording;
+  recording.jobs.push_back({JobId(1), {}, TimePoint(1), {seconds(1)}, {}});
+  recording.left_out = 2;  // one was cancelled while it waited
+  const auto workload = recorded_workload(std::move(recording));
+  ASSERT_TRUE(workload.has_value());
+  EXPECT_THAT((*workload)->left_out,
+              ElementsAre("2 jobs of which no task has run and ended were left out."));
 }
 
 TEST(trace_run, half_again_as_many_jobs_follow_from_the_seed) {
@@ -283,6 +404,32 @@ TEST(report, a_job_has_the_rows_that_are_free) {
                "  - {name: c, runs: 10s, gpus: 1}\n"));
   EXPECT_THAT(report_data({{&done.run, &done.summary}}),
               HasSubstr("\"rows\":2,\"bars\":[0,0,10,0,1,1,0,30,1,1,2,10,20,0,1]"));
+}
+
+// Two share the first device, one has no device at all: a row for each that has one.
+TEST(report, a_shared_device_has_a_row_for_each_that_shares_it) {
+  const TraceOutcome done =
+      run(read("cluster:\n"
+               "  - {nodes: 1, cpus: 8, gpus: 2, type: A100}\n"
+               "jobs:\n"
+               "  - {name: none, runs: 10s}\n"
+               "  - {name: half, runs: 10s, gpus: 1, gpu_util: 0.5, count: 2}\n"
+               "  - {name: one, runs: 10s, gpus: 1}\n"));
+  EXPECT_THAT(report_data({{&done.run, &done.summary}}),
+              HasSubstr("\"rows\":3,\"bars\":[1,0,10,0,1,2,0,10,1,1,3,0,10,2,1]"));
+}
+
+TEST(report, notes_are_in_it) {
+  RunResult result;
+  result.notes = {"One was left out."};
+  const Summary summary = summarise(result);
+  EXPECT_THAT(report_data({{&result, &summary}}), HasSubstr("\"notes\":[\"One was left out.\"]"));
+}
+
+TEST(figures, a_node_may_have_devices_of_several_types) {
+  RunResult result;
+  result.nodes = {{.name = "n", .types = {"A100", "A100", "V100"}, .devices = 3}};
+  EXPECT_EQ(figures_of(result, {}).cluster, "1 node: 2 A100, 1 V100");
 }
 
 }  // namespace

@@ -50,6 +50,7 @@ class TraceRun {
   void name_as_here(std::vector<Dependency>& after);
   void settle();
   TimePoint next_time() const;
+  Duration run_of(const StartAttempt& order) const;
 
   Workload& workload_;
   const TraceRunOptions& options_;
@@ -71,10 +72,11 @@ TraceRun::TraceRun(Workload& workload, const TraceRunOptions& options)
     : workload_(workload),
       options_(options),
       copies_(options.jobs_scale, options.seed),
+      store_(options.speeds),
       record_(options.nodes, VirtualClock::kStart, options.detail),
       executor_(clock_,
                 [this](const StartAttempt& order) {
-                  return SimRun{record_.run_of(order.attempt.task), {}, false};
+                  return SimRun{run_of(order), {}, false};
                 }),
       controller_(store_, executor_, clock_, record_) {
   executor_.keep_little();
@@ -124,6 +126,24 @@ void TraceRun::submit(WorkloadJob job) {
                      });
 }
 
+// As long as was said, but for what the table of speeds says of the configuration that it got.
+Duration TraceRun::run_of(const StartAttempt& order) const {
+  const TaskId task = order.attempt.task;
+  const Duration runs = record_.run_of(task);
+  const Group& group = controller_.ledger().group(controller_.ledger().find_job(task.job)->group);
+  const auto& listed = group.key.request.configurations;
+  const std::size_t timed_as = record_.timed_as(task.job);
+  for (std::size_t i = 0; i < listed.size() && timed_as < listed.size(); ++i) {
+    if (listed[i].count != order.devices.size()) continue;
+    if (!is_of_type(order.devices.front().type, listed[i].type)) continue;
+    const auto& now = group.speeds[i];
+    const auto& then = group.speeds[timed_as];
+    if (!now || !then || now->seconds <= 0 || then->seconds <= 0) return runs;
+    return Duration(std::llround(static_cast<double>(runs.value) * now->seconds / then->seconds));
+  }
+  return runs;
+}
+
 TimePoint TraceRun::next_time() const {
   TimePoint next = earlier(executor_.next(), due_);
   if (head_) next = earlier(next, VirtualClock::kStart + head_->submit);
@@ -132,11 +152,13 @@ TimePoint TraceRun::next_time() const {
 
 void TraceRun::settle() {
   for (int rounds = 0;; ++rounds) {
-    // More than this without any time passing is a circle.
-    TUTTI_CHECK(rounds < 100'000);
+    // More than this, while no time passes and nothing starts, is a circle.
+    TUTTI_CHECK(rounds < 10'000);
     executor_.advance();
     const std::uint64_t before = store_.rounds();
+    const std::uint64_t starts = executor_.starts();
     due_ = controller_.step();
+    if (executor_.starts() > starts) rounds = 0;
     const TimePoint next = executor_.next();
     if (store_.rounds() == before && (!next || next > clock_.now())) return;
   }
@@ -164,11 +186,27 @@ Result<TraceOutcome> TraceRun::run() {
   return std::move(outcome_);
 }
 
+// A group of so many ranks, each with its part of what the job asks for.
+WorkerGroup ranks_of(const Request& whole, std::uint32_t ranks, std::uint32_t count,
+                     std::uint32_t devices) {
+  WorkerGroup group = new_worker_group(whole);
+  Request& each = group.ranks.request;
+  group.ranks.count = count;
+  each.ports = 0;
+  each.devices.count = devices;
+  // What nobody stated is for each task, whatever it is a part of.
+  if (whole.limit_cpus || devices == 0)
+    each.cpus = MilliCpu((whole.cpus.value + ranks - 1) / ranks);
+  each.memory = MiB((whole.memory.value + ranks - 1) / ranks);
+  return group;
+}
+
 }  // namespace
 
 void spread(JobSpec& spec, const std::vector<Node>& nodes) {
   if (!spec.gang.workers.empty() || spec.tasks.shape != TaskSet::Shape::kSingle) return;
   const Request& request = spec.request;
+  if (!request.configurations.empty()) return;
   MilliCpu cpus;
   std::uint32_t devices = 0;
   for (const Node& node : nodes) {
@@ -185,14 +223,14 @@ void spread(JobSpec& spec, const std::vector<Node>& nodes) {
                                   : (request.cpus.value + cpus.value - 1) / cpus.value;
   if (ranks > kMaxRanks) return;
   const auto count = static_cast<std::uint32_t>(ranks);
-  WorkerGroup group = new_worker_group(request);
-  Request& each = group.ranks.request;
-  group.ranks.count = count;
-  each.ports = 0;
-  each.devices.count = (request.devices.count + count - 1) / count;
-  each.cpus = wide ? request.cpus : MilliCpu((request.cpus.value + ranks - 1) / ranks);
-  each.memory = MiB((request.memory.value + ranks - 1) / ranks);
-  spec.gang.workers = {group};
+  // The first ranks have one device more where it does not come out even.
+  const std::uint32_t each = request.devices.count / count;
+  const std::uint32_t more = request.devices.count % count;
+  if (more > 0) {
+    spec.gang.workers.push_back(ranks_of(request, count, more, each + 1));
+    spec.gang.workers.back().name = "Wider";
+  }
+  spec.gang.workers.push_back(ranks_of(request, count, count - more, each));
 }
 
 Result<TraceOutcome> run_trace(Workload& workload, const TraceRunOptions& options) {

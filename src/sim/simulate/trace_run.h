@@ -20,6 +20,7 @@ struct TraceRunOptions {
   // Every job is there so many times; a broken part by chance, which follows from the seed.
   double jobs_scale = 1;
   std::uint64_t seed = 0;
+  SpeedTable speeds;  // by which configurations of jobs differ
   Detail detail = Detail::kNone;
   // Told now and then how many jobs have ended, and the time in the simulation in seconds.
   std::function<void(std::uint64_t ended, double now_s)> progress;

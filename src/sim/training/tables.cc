@@ -16,12 +16,14 @@ struct Constants {
   std::uint32_t epochs;
   double restart_s;
   double slowdown;
+  bool adapts;
 };
 
 // What belongs to the benchmarks and stands in no table.
-constexpr Constants kApplications[] = {{"bert", 2, 120, 1.2},        {"cifar10", 100, 50, 1.8},
-                                       {"deepspeech2", 80, 25, 1.2}, {"imagenet", 90, 250, 1.2},
-                                       {"ncf", 10, 15, 1.5},         {"yolov3", 50, 80, 1.2}};
+constexpr Constants kApplications[] = {
+    {"bert", 2, 120, 1.2, true},        {"cifar10", 100, 50, 1.8, true},
+    {"deepspeech2", 80, 25, 1.2, true}, {"imagenet", 90, 250, 1.2, true},
+    {"ncf", 10, 15, 1.5, false},        {"yolov3", 50, 80, 1.2, true}};
 
 // The measurements of a layout are those of all its rotations.
 Layout smallest_rotation(const Layout& layout) {
@@ -292,7 +294,8 @@ Result<Application> read_application(const std::string& data, const std::string&
                           .steps = {},
                           .epochs = known->epochs,
                           .restart_s = known->restart_s,
-                          .slowdown = known->slowdown};
+                          .slowdown = known->slowdown,
+                          .adapts = known->adapts};
   for (const std::string& type : types) {
     Result<StepTable> steps =
         StepTable::read(folder, data + "/physics/segments/" + name + "-" + type + ".csv", type);

@@ -109,6 +109,7 @@ struct Application {
   std::uint32_t epochs = 0;
   double restart_s = 0;
   double slowdown = 1;
+  bool adapts = true;  // false: it keeps its user's batch, on one device
 };
 
 // Reads the tables of an application for these types of devices from a folder of benchmark data.

@@ -26,27 +26,11 @@ namespace {
 constexpr double kHour = 3600;
 constexpr double kRoundS = 60;
 constexpr double kGavelRoundS = 360;
-constexpr std::uint32_t kMostRounds = 100'000;
+constexpr double kMostRounds = 100'000;
 
-struct BenchmarkRules {
-  std::vector<Pool> pools;
-  TrainingRules training;
-};
-
-BenchmarkRules rules_of(TrainingBenchmark benchmark) {
-  BenchmarkRules rules;
-  if (benchmark == TrainingBenchmark::kSia64) {
-    rules.pools = {{"aws", 6, 4}, {"dgx-ext", 2, 8}, {"rtx", 3, 8}};
-    return rules;
-  }
-  rules.pools = {{"aws", 16, 4}};
-  rules.training = {.moves_are_free = false,
-                    .slowed = false,
-                    .restart_s = 30,
-                    .fit_tolerance = 2.2e-9,
-                    .local_limit_by_layout = false,
-                    .most_local = {{"yolov3", 8}}};
-  return rules;
+std::vector<Pool> pools_of(TrainingBenchmark benchmark) {
+  if (benchmark == TrainingBenchmark::kPollux64) return {{"aws", 16, 4}};
+  return {{"aws", 6, 4}, {"dgx-ext", 2, 8}, {"rtx", 3, 8}};
 }
 
 Layout layout_of(const Placement& placement) {
@@ -92,10 +76,11 @@ struct SimulatedJob {
 
 class TrainingSimulation {
  public:
-  TrainingSimulation(BenchmarkRules rules, const TrainingOptions& options,
+  TrainingSimulation(TrainingBenchmark benchmark, const TrainingOptions& options,
                      const ElasticTraits& traits, std::vector<TrainingJob> lines,
                      std::map<std::string, Application> applications)
-      : rules_(std::move(rules)),
+      : pools_(pools_of(benchmark)),
+        rules_(training_rules(benchmark)),
         options_(options),
         traits_(traits),
         lines_(std::move(lines)),
@@ -108,8 +93,8 @@ class TrainingSimulation {
       job.line = &line;
       const Application& application = applications_.at(line.application);
       std::optional<double> fixed;
-      if (!traits.elastic) fixed = line.batch;
-      job.trainee = std::make_unique<Trainee>(application, rules_.training, fixed);
+      if (!traits.elastic || !application.adapts) fixed = line.batch;
+      job.trainee = std::make_unique<Trainee>(application, rules_, fixed);
       job.length = lengths.next();
       job.result.name = line.name;
       job.result.kind = line.application;
@@ -125,9 +110,9 @@ class TrainingSimulation {
     if (const auto error = never_runs()) return *error;
     result_.policy = traits_.name;
     result_.workload = options_.workload;
-    set_cluster(rules_.pools, result_);
-    const std::uint32_t most = options_.rounds > 0 ? options_.rounds : kMostRounds;
-    for (std::uint32_t round = 0; round < most && left_ > 0; ++round) step();
+    set_cluster(pools_, result_);
+    const double most = options_.rounds > 0 ? options_.rounds : kMostRounds;
+    while (now_s_ < most * kRoundS && left_ > 0) step();
     finish();
     return std::move(result_);
   }
@@ -142,16 +127,16 @@ class TrainingSimulation {
     for (std::size_t j = 0; j < jobs_.size(); ++j) {
       if (!view_of(j).options.empty()) continue;
       const TrainingJob& line = lines_[j];
-      return invalid_input(
-          fmt::format("job {} can never run under {}: no type has {} GPUs for batches of {}",
-                      shown(line.name), traits_.name, line.devices, line.batch));
+      return invalid_input(fmt::format(
+          "job {} can never run under {}: no type has {} GPU{} for batches of {}", shown(line.name),
+          traits_.name, line.devices, line.devices == 1 ? "" : "s", line.batch));
     }
     return std::nullopt;
   }
 
   // Devices that a job of this application can use at most.
   std::uint32_t most_devices(const Application& application) const {
-    if (application.name == "ncf") return 1;
+    if (!application.adapts) return 1;
     double most = 0;
     for (const auto& [type, steps] : application.steps)
       most = std::max(most, application.learning.largest_batch() / steps.least_local());
@@ -160,13 +145,13 @@ class TrainingSimulation {
 
   void set_limits(const SimulatedJob& job) {
     const Application& application = job.trainee->application();
-    for (const Pool& pool : rules_.pools) {
+    for (const Pool& pool : pools_) {
       const StepTable& steps = application.steps.at(pool.type);
       BatchLimits limits = job.trainee->limits(pool.type, {1});
       limits.most_local = steps.most_local();
       if (application.name == "deepspeech2" && pool.type == "rtx") limits.most_local = 57;
-      if (const auto less = rules_.training.most_local.find(application.name);
-          less != rules_.training.most_local.end())
+      if (const auto less = rules_.most_local.find(application.name);
+          less != rules_.most_local.end())
         limits.most_local = less->second;
       speeds_.set_limits(kind_of(job), pool.type, limits, steps.one_device_speed());
     }
@@ -182,8 +167,8 @@ class TrainingSimulation {
       const Application& application = job.trainee->application();
       const double first = application.learning.first_batch();
       speeds_.saw_first_gradient(kind_of(job), *application.learning.stats(first, 0));
-      for (std::uint32_t p = 0; p < rules_.pools.size(); ++p) {
-        const Pool& pool = rules_.pools[p];
+      for (std::uint32_t p = 0; p < pools_.size(); ++p) {
+        const Pool& pool = pools_[p];
         const StepTable& steps = application.steps.at(pool.type);
         for (const Shape& shape : compact_shapes(p, pool)) {
           const Layout layout = ideal_layout(pool, shape.devices);
@@ -219,8 +204,8 @@ class TrainingSimulation {
       const double devices = static_cast<double>(job.placement.nodes.size());
       job.attained_s += round_s_ * devices;
       job.result.device_s += round_s_ * devices;
-    } else if (job.line->submit_s <= now_s_) {
-      job.result.queue_s += round_s_;
+    } else if (job.line->submit_s <= now_s_ + round_s_) {
+      job.result.queue_s += now_s_ + round_s_ - std::max(now_s_, job.line->submit_s);
     }
     job.trainee->advance(round_s_);
     for (const auto& [type, sample] : job.trainee->take_samples()) {
@@ -258,7 +243,7 @@ class TrainingSimulation {
     const auto began = std::chrono::steady_clock::now();
     ElasticSnapshot snapshot;
     snapshot.now_s = now_s_;
-    snapshot.pools = rules_.pools;
+    snapshot.pools = pools_;
     snapshot.events_per_hour = static_cast<double>(events_.size());
     for (const std::size_t j : active) snapshot.jobs.push_back(view_of(j));
     const Choices choices = policy_->decide(snapshot);
@@ -273,8 +258,8 @@ class TrainingSimulation {
     // What users ask for need not be a power of two.
     const std::vector<Placement> placements =
         traits_.compact && traits_.elastic
-            ? place_compact(rules_.pools, wishes)
-            : place_on_emptiest(rules_.pools, wishes, placing_order(wishes));
+            ? place_compact(pools_, wishes)
+            : place_on_emptiest(pools_, wishes, placing_order(wishes));
     for (std::size_t i = 0; i < active.size(); ++i) {
       SimulatedJob& job = jobs_[active[i]];
       job.active_sum += static_cast<double>(active.size());
@@ -304,7 +289,7 @@ class TrainingSimulation {
       return;
     }
     if (!job.result.first_start_s) job.result.first_start_s = now_s_;
-    const Pool& pool = rules_.pools[placement.pool];
+    const Pool& pool = pools_[placement.pool];
     job.trainee->place(pool.type, layout_of(placement), moved);
     JobSpan span{.from_s = now_s_, .to_s = now_s_, .type = pool.type, .nodes = {}};
     for (const std::uint32_t node : placement.nodes)
@@ -367,8 +352,10 @@ class TrainingSimulation {
                                         options_.knowledge == Knowledge::kWarm
                                             ? std::numeric_limits<std::uint32_t>::max()
                                             : std::max(2 * speeds_.most_devices(kind), 1u));
-    for (std::uint32_t p = 0; p < rules_.pools.size(); ++p) {
-      const Pool& pool = rules_.pools[p];
+    const bool adapts = job.trainee->application().adapts;
+    for (std::uint32_t p = 0; p < pools_.size(); ++p) {
+      const Pool& pool = pools_[p];
+      if (!adapts && true_rate(job, pool, 1, false) <= 0) continue;
       for (const Shape& shape : compact_shapes(p, pool)) {
         if (!view.known && shape.devices > 1) continue;
         const bool has = job.placement.pool == p && job.placement.nodes.size() == shape.devices;
@@ -383,8 +370,8 @@ class TrainingSimulation {
 
   // What its user asked for, on each type that has so many.
   void add_wanted(const SimulatedJob& job, ElasticJob& view) const {
-    for (std::uint32_t p = 0; p < rules_.pools.size(); ++p) {
-      const Pool& pool = rules_.pools[p];
+    for (std::uint32_t p = 0; p < pools_.size(); ++p) {
+      const Pool& pool = pools_[p];
       if (view.wanted > pool.devices()) continue;
       const double rate = true_rate(job, pool, view.wanted, false);
       const auto nodes = (view.wanted + pool.per_node - 1) / pool.per_node;
@@ -394,10 +381,10 @@ class TrainingSimulation {
 
   void add_counts(const SimulatedJob& job, ElasticJob& view) const {
     const Application& application = job.trainee->application();
-    const Pool& pool = rules_.pools[0];
+    const Pool& pool = pools_[0];
     auto most =
         static_cast<std::uint32_t>(job.line->batch / application.steps.at(pool.type).least_local());
-    if (application.name == "ncf") most = 1;
+    if (!application.adapts) most = 1;
     for (std::uint32_t n = 1; n <= std::min(most, pool.devices()); ++n) {
       const double rate = true_rate(job, pool, n, true);
       if (rate <= 0) return;
@@ -421,12 +408,12 @@ class TrainingSimulation {
     split.local = std::min(split.local, static_cast<std::uint32_t>(room));
     const auto time = application.steps.at(pool.type).find(layout, split.local);
     if (!time) return 0;
-    const double total_s = time->step_s + split.accumulated * (time->step_s - time->sync_s);
-    if (per_step) return 1 / total_s;
     const double batch = static_cast<double>(devices) * split.local * (split.accumulated + 1);
     const auto stats = application.learning.stats(batch, job.trainee->epoch());
     if (!stats) return 0;
-    const double slowdown = rules_.training.slowed ? application.slowdown : 1;
+    const double total_s = time->step_s + split.accumulated * (time->step_s - time->sync_s);
+    if (per_step) return 1 / total_s;
+    const double slowdown = rules_.slowed ? application.slowdown : 1;
     return step_gain(*stats, batch / limits.first) / total_s / slowdown;
   }
 
@@ -440,16 +427,18 @@ class TrainingSimulation {
       for (const std::uint32_t node : placement.nodes) ++used[{placement.pool, node}];
     }
     for (const auto& [where, count] : used)
-      now.devices_stranded += rules_.pools[where.first].per_node - count;
+      now.devices_stranded += pools_[where.first].per_node - count;
     result_.samples.push_back(now);
   }
 
-  // How long an application takes alone in a shape, from its start on.
-  double alone_s(const std::string& application, const Shape& shape) {
-    const auto key = std::tuple(application, shape.pool, shape.devices);
+  // How long a job of that application takes alone in a shape, from its start on.
+  double alone_s(const TrainingJob& line, const Shape& shape) {
+    const auto key = std::tuple(line.application, shape.pool, shape.devices);
     if (const auto found = alone_.find(key); found != alone_.end()) return found->second;
-    Trainee trainee(applications_.at(application), rules_.training, std::nullopt);
-    const Pool& pool = rules_.pools[shape.pool];
+    const Application& application = applications_.at(line.application);
+    Trainee trainee(application, rules_,
+                    application.adapts ? std::nullopt : std::optional(line.batch));
+    const Pool& pool = pools_[shape.pool];
     trainee.place(pool.type, ideal_layout(pool, shape.devices), true);
     double time = 0;
     for (; !trainee.finished() && time < 1000 * kHour; time += kRoundS) trainee.advance(kRoundS);
@@ -460,12 +449,12 @@ class TrainingSimulation {
   double fair_s(const SimulatedJob& job) {
     const double sharers = std::max(job.active_sum / std::max(job.active_rounds, 1u), 1.0);
     double best = std::numeric_limits<double>::infinity();
-    for (std::uint32_t p = 0; p < rules_.pools.size(); ++p) {
-      for (const Shape& shape : compact_shapes(p, rules_.pools[p])) {
-        const double share = std::max(rules_.pools[p].devices() / sharers, 1.0);
+    for (std::uint32_t p = 0; p < pools_.size(); ++p) {
+      for (const Shape& shape : compact_shapes(p, pools_[p])) {
+        const double share = std::max(pools_[p].devices() / sharers, 1.0);
         if (shape.devices > share || shape.devices > most_devices(job.trainee->application()))
           continue;
-        best = std::min(best, alone_s(job.line->application, shape));
+        best = std::min(best, alone_s(*job.line, shape));
       }
     }
     return best;
@@ -473,17 +462,23 @@ class TrainingSimulation {
 
   void finish() {
     result_.horizon_s = now_s_;
+    std::size_t late = 0;
     for (SimulatedJob& job : jobs_) {
-      if (job.line->submit_s > now_s_) continue;  // the end came first
+      if (job.line->submit_s > now_s_) {
+        ++late;
+        continue;
+      }
       job.result.finish_s = job.trainee->finish_s();
       job.result.restarts = job.trainee->restarts();
       if (!job.result.finish_s) close_span(job, now_s_);
       job.result.alone_s = fair_s(job);
       result_.jobs.push_back(std::move(job.result));
     }
+    note_late(late, result_);
   }
 
-  BenchmarkRules rules_;
+  std::vector<Pool> pools_;
+  TrainingRules rules_;
   const TrainingOptions& options_;
   const ElasticTraits& traits_;
   std::vector<TrainingJob> lines_;
@@ -502,16 +497,26 @@ class TrainingSimulation {
 
 }  // namespace
 
+TrainingRules training_rules(TrainingBenchmark benchmark) {
+  if (benchmark == TrainingBenchmark::kSia64) return {};
+  return {.moves_are_free = false,
+          .slowed = false,
+          .restart_s = 30,
+          .fit_tolerance = 2.2e-9,
+          .local_limit_by_layout = false,
+          .most_local = {{"yolov3", 8}}};
+}
+
 Result<RunResult> run_training(TrainingBenchmark benchmark, const TrainingOptions& options) {
   const ElasticTraits* traits = find_elastic_policy(options.policy);
-  BenchmarkRules rules = rules_of(benchmark);
-  if (traits == nullptr) return unknown_elastic_policy(options.policy, rules.pools.size() == 1);
-  if (traits->per_step && rules.pools.size() > 1)
+  const std::vector<Pool> pools = pools_of(benchmark);
+  if (traits == nullptr) return unknown_elastic_policy(options.policy, pools.size() == 1);
+  if (traits->per_step && pools.size() > 1)
     return invalid_input("the policy '" + options.policy + "' knows one type of device only");
   Result<std::vector<TrainingJob>> lines = read_training_jobs(options.workload);
   if (!lines) return lines.error();
   std::vector<std::string> types;
-  for (const Pool& pool : rules.pools) types.push_back(pool.type);
+  for (const Pool& pool : pools) types.push_back(pool.type);
   std::map<std::string, Application> applications;
   for (const TrainingJob& line : *lines) {
     if (applications.contains(line.application)) continue;
@@ -519,7 +524,7 @@ Result<RunResult> run_training(TrainingBenchmark benchmark, const TrainingOption
     if (!application) return application.error();
     applications.emplace(line.application, std::move(*application));
   }
-  TrainingSimulation simulation(std::move(rules), options, *traits, std::move(*lines),
+  TrainingSimulation simulation(benchmark, options, *traits, std::move(*lines),
                                 std::move(applications));
   return simulation.run();
 }

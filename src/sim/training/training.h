@@ -6,6 +6,7 @@
 #include "base/result.h"
 #include "sim/declared_length.h"
 #include "sim/results.h"
+#include "sim/training/trainee.h"
 
 namespace tutti {
 
@@ -17,6 +18,9 @@ enum class Knowledge {
   kCold,  // nothing: the first job of each pays for it
   kWarm,  // how fast they are in every shape
 };
+
+// How its jobs behave.
+TrainingRules training_rules(TrainingBenchmark benchmark);
 
 struct TrainingOptions {
   std::string data;      // folder with sia/, pollux/ and physics/

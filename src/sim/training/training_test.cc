@@ -4,15 +4,11 @@
 #include <unistd.h>
 
 #include <array>
-#include <deque>
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <memory>
-#include <sstream>
 
 #include "sim/csv_table.h"
-#include "sim/training/trainee.h"
 #include "tests/support/benchmark_data.h"
 
 namespace tutti {
@@ -82,7 +78,8 @@ TEST_F(MadeUpData, who_does_not_fit_waits_for_the_round_after_an_end) {
   EXPECT_EQ(result.jobs[15].finish_s, 190);
   EXPECT_EQ(result.jobs[16].first_start_s, 240);
   EXPECT_EQ(result.jobs[16].finish_s, 370);
-  EXPECT_EQ(result.jobs[16].queue_s, 180);
+  EXPECT_EQ(result.jobs[16].queue_s, 235);
+  EXPECT_EQ(result.jobs[0].queue_s, 55);  // until the first round
 }
 
 TEST_F(MadeUpData, what_is_submitted_after_the_last_round_is_not_counted) {
@@ -90,6 +87,14 @@ TEST_F(MadeUpData, what_is_submitted_after_the_last_round_is_not_counted) {
   ASSERT_EQ(result.jobs.size(), 2u);
   EXPECT_EQ(result.jobs[1].name, "b");
   EXPECT_EQ(result.horizon_s, 60);
+  ASSERT_EQ(result.notes.size(), 1u);
+  EXPECT_NE(result.notes[0].find("not counted: 1;"), std::string::npos);
+}
+
+// Its rounds are six times as long as those of others.
+TEST_F(MadeUpData, gavel_ends_when_others_do) {
+  EXPECT_EQ(run("gavel", "a,5,ncf,1,32\n", 12).horizon_s,
+            run("fifo", "a,5,ncf,1,32\nb,600,ncf,1,32\n", 12).horizon_s);
 }
 
 TEST_F(MadeUpData, lines_may_be_in_any_order_of_time) {
@@ -136,7 +141,12 @@ TEST_F(MadeUpData, bad_workloads_are_refused_with_file_and_line) {
   for (const char* policy : {"fifo", "fair", "backfill", "srtf", "gavel", "las"})
     EXPECT_NE(refused(head + "a,1,ncf,65,32\n", policy).find("job 'a' can never run"),
               std::string::npos);
+  EXPECT_NE(refused(head + "a,1,ncf,1,99999999\n", "fifo").find("no type has 1 GPU for batches"),
+            std::string::npos);
   EXPECT_EQ(refused(head + "a,1,ncf,65,32\n", "tutti"), "accepted");  // it chooses by itself
+  for (const char* policy : {"tutti", "optimus", "las"})
+    EXPECT_NE(refused(head + "a,1,ncf,1,16\n", policy).find("for batches of 16"),
+              std::string::npos);
   EXPECT_NE(refused(head).find("has no jobs"), std::string::npos);
   EXPECT_NE(refused("name\n").find("no column 'time'"), std::string::npos);
 }
@@ -153,13 +163,9 @@ TEST(RunTraining, names_the_policies_that_there_are) {
 }
 
 // Against published and recorded results.
-class PublishedResults : public testing::Test {
+class PublishedResults : public BenchmarkTest {
  protected:
-  void SetUp() override {
-    const auto data = benchmark_data(TUTTI_BENCHMARK_FOLDER);
-    if (!data) GTEST_SKIP() << kNoBenchmarkData;
-    data_ = *data;
-  }
+  PublishedResults() : BenchmarkTest(TUTTI_BENCHMARK_FOLDER) {}
 
   // Each has 160 jobs. Sanitizers look for other faults, which one shows as well.
 #ifdef TUTTI_SANITIZED
@@ -187,8 +193,6 @@ class PublishedResults : public testing::Test {
     }
     return equal;
   }
-
-  std::string data_;
 };
 
 TEST_F(PublishedResults, tiresias_on_pollux_64) {
@@ -223,128 +227,6 @@ TEST_F(PublishedResults, every_step_time_that_was_looked_up) {
     EXPECT_NEAR(time->step_s / *table.number(i, 4), 1, 1e-10);
     EXPECT_NEAR(time->sync_s / *table.number(i, 5), 1, 1e-10);
   }
-}
-
-// The jobs of a workload, driven by recorded allocations.
-class Replay {
- public:
-  Replay(const std::string& data, const std::string& policy, double round_s, bool fixed)
-      : data_(data), policy_(policy), round_s_(round_s) {
-    const CsvTable table = *CsvTable::read(data + "/sia/workloads/philly/workload-1.csv");
-    const std::string types[] = {"aws", "dgx-ext", "rtx"};
-    for (std::size_t i = 0; i < table.rows(); ++i) {
-      const std::string application = table.text(i, *table.column("application"));
-      if (!applications_.contains(application))
-        applications_.emplace(application, *read_application(data, application, types));
-      std::optional<double> batch;
-      if (fixed) batch = *table.number(i, *table.column("batch_size"));
-      jobs_[table.text(i, 0)] =
-          std::make_unique<Trainee>(applications_.at(application), rules_, batch);
-    }
-  }
-
-  // Batches are those that were recorded, too.
-  void choose_as_recorded() {
-    const CsvTable table = *CsvTable::read(expected("_batch.csv"));
-    for (std::size_t i = 0; i < table.rows(); ++i)
-      batches_[table.text(i, 0)].push_back({*table.count(i, 4), *table.count(i, 5), 0});
-    for (auto& [name, job] : jobs_) {
-      job->set_chooser([&batches = batches_[name]](const std::string&, const Layout&,
-                                                   std::uint32_t) -> std::optional<BatchChoice> {
-        if (batches.empty()) return BatchChoice{1, 0, 0};
-        const BatchChoice next = batches.front();
-        batches.pop_front();
-        return next;
-      });
-    }
-  }
-
-  void run() {
-    const CsvTable table = *CsvTable::read(expected("_alloc.csv"));
-    std::map<double, std::vector<std::size_t>> changes;
-    for (std::size_t i = 0; i < table.rows(); ++i) changes[*table.number(i, 0)].push_back(i);
-    for (double now = round_s_; now < 60 * 3600; now += round_s_) {
-      for (auto& [name, job] : jobs_) job->advance(round_s_);
-      for (const std::size_t i : changes[now]) {
-        Trainee& job = *jobs_.at(table.text(i, 1));
-        if (!job.finished()) job.place(table.text(i, 2), layout_of(table.text(i, 3)), true);
-      }
-    }
-  }
-
-  struct Compared {
-    std::size_t ends = 0;
-    std::size_t restarts = 0;
-    double mean_s = 0;
-    double expected_mean_s = 0;
-  };
-  Compared compare(const std::string& file) const {
-    const CsvTable table = *CsvTable::read(expected(file));
-    Compared compared;
-    const double n = static_cast<double>(table.rows());
-    for (std::size_t i = 0; i < table.rows(); ++i) {
-      const Trainee& job = *jobs_.at(table.text(i, 0));
-      const double end = job.finish_s().value_or(60 * 3600);
-      compared.ends += end == *table.number(i, 2);
-      compared.restarts += job.restarts() == *table.count(i, 4);
-      compared.mean_s += (end - *table.number(i, 1)) / n;
-      compared.expected_mean_s += *table.number(i, 3) / n;
-    }
-    return compared;
-  }
-
- private:
-  std::string expected(const std::string& file) const {
-    return data_ + "/physics/expected/" + policy_ + "_philly-1" + file;
-  }
-
-  // "0 0 1": two devices on one node, one on another.
-  static Layout layout_of(const std::string& nodes) {
-    Layout layout;
-    std::istringstream words(nodes);
-    std::string before;
-    for (std::string node; words >> node; before = node) {
-      if (node == before) {
-        ++layout.back();
-      } else {
-        layout.push_back(1);
-      }
-    }
-    return layout;
-  }
-
-  std::string data_;
-  std::string policy_;
-  double round_s_;
-  TrainingRules rules_;
-  std::map<std::string, Application> applications_;
-  std::map<std::string, std::unique_ptr<Trainee>> jobs_;
-  std::map<std::string, std::deque<BatchChoice>> batches_;
-};
-
-TEST_F(PublishedResults, recorded_decisions_of_sia_end_all_jobs_as_recorded) {
-  Replay replay(data_, "sia", 60, false);
-  replay.choose_as_recorded();
-  replay.run();
-  const auto compared = replay.compare("_60s.csv");
-  EXPECT_EQ(compared.ends, 160u);
-  EXPECT_EQ(compared.restarts, 160u);
-}
-
-TEST_F(PublishedResults, recorded_decisions_of_gavel_end_all_jobs_as_recorded) {
-  Replay replay(data_, "gavel", 360, true);
-  replay.run();
-  const auto compared = replay.compare("_360s.csv");
-  EXPECT_EQ(compared.ends, 160u);
-  EXPECT_EQ(compared.restarts, 160u);
-}
-
-TEST_F(PublishedResults, jobs_that_choose_their_batches_are_as_fast_as_recorded) {
-  Replay replay(data_, "sia", 60, false);
-  replay.run();
-  const auto compared = replay.compare("_60s.csv");
-  EXPECT_NEAR(compared.mean_s / compared.expected_mean_s, 1, 0.005);
-  EXPECT_GE(compared.ends, 150u);
 }
 
 // The fit at the very point that was recorded.

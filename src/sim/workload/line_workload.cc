@@ -4,6 +4,9 @@
 #include <cmath>
 #include <fstream>
 
+#include "core/spec/text.h"
+#include "sim/csv_table.h"
+
 namespace tutti {
 namespace {
 
@@ -42,6 +45,7 @@ class StreamedWorkload final : public Workload {
       first_ = std::min(first_, submit);
       last = submit;
     }
+    starts_at = first_;
     cluster = reader_->cluster();
     left_out = reader_->left_out();
     if (jobs == 0) return invalid_input(path_ + ": it has no jobs that could be simulated");
@@ -54,7 +58,8 @@ class StreamedWorkload final : public Workload {
       ++number_;
       if (!line_.empty() && line_.back() == '\r') line_.pop_back();
       if (line_.size() > kLongestLine) return line_error(path_, number_, "this line is too long");
-      Result<std::optional<WorkloadJob>> job = reader_->read(line_, number_);
+      const std::string_view line = number_ == 1 ? without_byte_order_mark(line_) : line_;
+      Result<std::optional<WorkloadJob>> job = reader_->read(line, number_);
       if (!job || *job) return job;
     }
     if (file_.bad()) return Error{ErrorCode::kIo, path_ + ": cannot be read to its end"};
@@ -88,6 +93,7 @@ Result<std::unique_ptr<Workload>> open_lines(const std::string& path,
   std::unique_ptr<Workload> listed = workload_of(std::move(jobs));
   listed->cluster = streamed->cluster;
   listed->left_out = streamed->left_out;
+  listed->starts_at = streamed->starts_at;
   return listed;
 }
 
@@ -95,11 +101,15 @@ Error line_error(const std::string& file, std::uint64_t line, const std::string&
   return invalid_input(file + ":" + std::to_string(line) + ": " + why);
 }
 
-std::optional<Duration> trace_seconds(std::string_view text) {
+Result<Duration> trace_seconds(std::string_view text) {
+  constexpr std::int64_t kMost = std::int64_t{100} * 366 * 86400;
   double number = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (code != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  if (!(number >= -1) || number > 100.0 * 366 * 86400) return std::nullopt;
+  if (code == std::errc::invalid_argument || end != text.data() + text.size() || std::isnan(number))
+    return invalid_input(shown(text) + " is no number");
+  if (number < -1) return invalid_input(shown(text) + " is less than -1");
+  if (code != std::errc() || number > kMost)
+    return invalid_input(shown(text) + " is too large (at most " + std::to_string(kMost) + ")");
   return Duration(std::llround(number * 1e6));
 }
 

@@ -38,8 +38,8 @@ Result<std::unique_ptr<Workload>> open_lines(const std::string& path,
 // "FILE:LINE: why".
 Error line_error(const std::string& file, std::uint64_t line, const std::string& why);
 
-// A number of seconds as traces write it, such as "12" or "1.5", to the microsecond; nothing for
+// A number of seconds as traces write it, such as "12" or "1.5", to the microsecond. An error shows
 // what is no number, is below -1, or is more than a hundred years.
-std::optional<Duration> trace_seconds(std::string_view text);
+Result<Duration> trace_seconds(std::string_view text);
 
 }  // namespace tutti

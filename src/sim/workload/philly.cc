@@ -4,6 +4,7 @@
 #include <set>
 
 #include "core/spec/text.h"
+#include "sim/csv_table.h"
 
 namespace tutti {
 namespace {
@@ -47,7 +48,9 @@ bool may_be_type(std::string_view text) {
 Result<void> PhillyReader::read_heading(std::string_view line, std::uint64_t number) {
   columns_.clear();
   skipped_ = 0;
-  const std::vector<std::string_view> cells = split_commas(line);
+  const auto split = csv_cells(line);
+  if (!split) return line_error(file_, number, split.error().message);
+  const std::vector<std::string_view>& cells = *split;
   width_ = cells.size();
   std::set<std::string> written;
   for (std::size_t i = 0; i < cells.size(); ++i) {
@@ -84,11 +87,11 @@ std::optional<std::string_view> PhillyReader::cell(const std::vector<std::string
 Result<Duration> PhillyReader::time(const std::vector<std::string_view>& cells, const char* column,
                                     std::uint64_t number) const {
   const std::string_view text = cell(cells, column).value_or("");
-  const std::optional<Duration> time = trace_seconds(text);
+  const Result<Duration> time = trace_seconds(text);
   if (!time)
     return line_error(file_, number,
-                      std::string(column) + ": " + shown(text) + " is no number of seconds");
-  return *time;
+                      std::string(column) + ": " + time.error().message + "; write seconds");
+  return time;
 }
 
 Result<void> PhillyReader::read_times(const std::vector<std::string_view>& cells,
@@ -112,7 +115,9 @@ Result<std::optional<WorkloadJob>> PhillyReader::read(std::string_view line, std
     return heading ? Result(std::optional<WorkloadJob>()) : heading.error();
   }
   if (trimmed(line).empty()) return std::optional<WorkloadJob>();
-  const std::vector<std::string_view> cells = split_commas(line);
+  const auto split = csv_cells(line);
+  if (!split) return line_error(file_, number, split.error().message);
+  const std::vector<std::string_view>& cells = *split;
   if (cells.size() != width_)
     return line_error(file_, number,
                       "it has " + std::to_string(cells.size()) + " cells, the first line has " +
@@ -142,8 +147,7 @@ Result<std::optional<WorkloadJob>> PhillyReader::read(std::string_view line, std
 
 std::vector<std::string> PhillyReader::left_out() const {
   if (skipped_ == 0) return {};
-  return {std::to_string(skipped_) +
-          " jobs without a time of submission or a duration were left out."};
+  return {left_out_note(skipped_, "without a time of submission or a duration")};
 }
 
 }  // namespace tutti

@@ -25,6 +25,14 @@ enum SwfField : std::size_t {
   kSwfExecutable = 13,
 };
 
+constexpr SwfField kUsedFields[] = {kSwfJob,  kSwfSubmit, kSwfRun,  kSwfAllocated, kSwfRequested,
+                                    kSwfTime, kSwfMemory, kSwfUser, kSwfGroup,     kSwfExecutable};
+
+bool is_used(std::size_t position) {
+  return std::find(std::begin(kUsedFields), std::end(kUsedFields), position) !=
+         std::end(kUsedFields);
+}
+
 std::int64_t whole(Duration field) {
   return field.value / 1'000'000;
 }
@@ -43,12 +51,14 @@ Result<SwfReader::Fields> SwfReader::split(std::string_view line, std::uint64_t 
     const std::size_t to = std::min(line.find_first_of(" \t", from), line.size());
     if (from == to) break;
     const std::string_view word = line.substr(from, to - from);
-    const std::optional<Duration> field = trace_seconds(word);
-    if (!field)
-      return line_error(file_, number,
-                        "field " + std::to_string(count + 1) + " is " + shown(word) +
-                            ", not a number (unknown is -1)");
-    if (count < fields.size()) fields[count] = *field;
+    if (is_used(count)) {
+      const Result<Duration> field = trace_seconds(word);
+      if (!field)
+        return line_error(file_, number,
+                          "field " + std::to_string(count + 1) + ": " + field.error().message +
+                              "; unknown is -1");
+      fields[count] = *field;
+    }
     ++count;
     at = to;
   }
@@ -118,7 +128,7 @@ std::vector<NodeGroup> SwfReader::cluster() const {
 
 std::vector<std::string> SwfReader::left_out() const {
   if (skipped_ == 0) return {};
-  return {std::to_string(skipped_) + " jobs without a run time or processors were left out."};
+  return {left_out_note(skipped_, "without a run time or processors")};
 }
 
 }  // namespace tutti

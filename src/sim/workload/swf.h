@@ -20,7 +20,8 @@ class SwfReader final : public TraceLineReader {
   std::vector<std::string> left_out() const override;
 
  private:
-  using Fields = std::array<Duration, 18>;  // each number as if it were seconds
+  // Each number that is used as if it were seconds; what the others are does not matter.
+  using Fields = std::array<Duration, 18>;
   Result<Fields> split(std::string_view line, std::uint64_t number) const;
   void read_comment(std::string_view line);
 

@@ -43,6 +43,8 @@ class MergedWorkload final : public Workload {
       jobs += part->jobs;
       cluster.insert(cluster.end(), part->cluster.begin(), part->cluster.end());
       left_out.insert(left_out.end(), part->left_out.begin(), part->left_out.end());
+      if (part->starts_at)
+        starts_at = std::min(starts_at.value_or(*part->starts_at), *part->starts_at);
     }
   }
   Result<std::optional<WorkloadJob>> next() override {
@@ -52,6 +54,8 @@ class MergedWorkload final : public Workload {
         Result<std::optional<WorkloadJob>> head = parts_[i]->next();
         if (!head) return head.error();
         heads_[i] = {true, *std::move(head)};
+        if (heads_[i].job && parts_[i]->starts_at)
+          heads_[i].job->submit += *parts_[i]->starts_at - *starts_at;
       }
       if (heads_[i].job && (!first || heads_[i].job->submit < heads_[*first].job->submit))
         first = i;
@@ -88,7 +92,7 @@ Result<std::string> guess_format(const std::string& path) {
   std::string line;
   while (std::getline(file, line) && trimmed(line).empty()) {
   }
-  if (line.starts_with(';')) return std::string("swf");
+  if (without_byte_order_mark(line).starts_with(';')) return std::string("swf");
   if (line.find(',') != std::string::npos) return std::string("philly");
   if (line.find(':') != std::string::npos) return std::string("yaml");
   return invalid_input(path + ": cannot tell its format; say --format yaml, philly or swf");
@@ -112,6 +116,12 @@ Result<std::unique_ptr<Workload>> open_as(const std::string& path, const std::st
 }
 
 }  // namespace
+
+std::string left_out_note(std::uint64_t jobs, const std::string& which) {
+  const bool one = jobs == 1;
+  return std::to_string(jobs) + (one ? " job " : " jobs ") + which + (one ? " was" : " were") +
+         " left out.";
+}
 
 std::unique_ptr<Workload> workload_of(std::vector<WorkloadJob> jobs) {
   std::stable_sort(jobs.begin(), jobs.end(),

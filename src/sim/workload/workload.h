@@ -19,7 +19,9 @@ struct WorkloadJob {
   JobSpec spec;                // without a command; `after` names jobs by their `id` here
   std::vector<Duration> runs;  // by task; the last one is that of all further tasks
   Duration deadline;           // after submission; zero: none
-  JobId id;                    // zero: nobody names it
+  // Of a job with several configurations: the one in which it takes so long.
+  std::size_t timed_as = 0;
+  JobId id;  // zero: nobody names it
 };
 
 // Work in the order of submission, read as it is needed: a trace of millions of jobs takes no more
@@ -37,12 +39,17 @@ class Workload {
   std::uint64_t jobs = 0;             // how many there are
   std::vector<NodeGroup> cluster;     // that it comes with; empty: none
   std::vector<std::string> left_out;  // what of it cannot be simulated; sentences
+  // When it starts, by the clock of the trace; none: it was written without one.
+  std::optional<Duration> starts_at;
 
  protected:
   Workload() = default;
   Workload(const Workload&) = default;
   Workload& operator=(const Workload&) = default;
 };
+
+// "3 jobs WHICH were left out.", one was.
+std::string left_out_note(std::uint64_t jobs, const std::string& which);
 
 // A workload that is in memory as a whole. Sorted by time of submission; of equals as given.
 std::unique_ptr<Workload> workload_of(std::vector<WorkloadJob> jobs);
@@ -51,7 +58,8 @@ std::unique_ptr<Workload> workload_of(std::vector<WorkloadJob> jobs);
 // line. Every error begins with FILE, and with its line where there is one.
 Result<std::unique_ptr<Workload>> open_workload(const std::string& path, const std::string& format);
 
-// Several as one: all of their jobs by time, each counted from its own start. One is as it is.
+// Several as one: all of their jobs by time. Traces are taken to have one clock; what was written
+// without a clock begins with the first of them. One is as it is.
 std::unique_ptr<Workload> merge(std::vector<std::unique_ptr<Workload>> parts);
 
 }  // namespace tutti

@@ -84,7 +84,8 @@ TEST_F(WorkloadFile, swf_says_how_large_the_cluster_is_and_what_was_left_out) {
   ASSERT_TRUE(workload.has_value());
   ASSERT_EQ((*workload)->cluster.size(), 1u);
   EXPECT_EQ((*workload)->cluster[0].cpus, MilliCpu(128'000));
-  EXPECT_THAT((*workload)->left_out, ElementsAre(HasSubstr("1 jobs without a run time")));
+  EXPECT_THAT((*workload)->left_out,
+              ElementsAre("1 job without a run time or processors was left out."));
 }
 
 TEST_F(WorkloadFile, swf_that_overran_its_request_gets_the_time_that_it_had) {
@@ -97,8 +98,27 @@ TEST_F(WorkloadFile, swf_errors_name_the_line) {
   EXPECT_EQ(error("t.swf", "; c\n1 2 3\n"),
             "t.swf:2: a job has 18 numbers in the Standard Workload Format, this line has 3");
   EXPECT_EQ(error("t.swf", "1 0 0 ten 1 -1 -1 1 60 -1 1 1 1 1 1 -1 -1 -1\n"),
-            "t.swf:1: field 4 is 'ten', not a number (unknown is -1)");
+            "t.swf:1: field 4: 'ten' is no number; unknown is -1");
   EXPECT_THAT(error("t.swf", "; nothing\n"), HasSubstr("no jobs that could be simulated"));
+}
+
+TEST_F(WorkloadFile, swf_numbers_that_are_too_large_are_called_so) {
+  for (const char* time : {"9999999999", "1e400", "inf"})
+    EXPECT_EQ(
+        error("t.swf", "1 0 0 100 1 -1 -1 1 " + std::string(time) + " -1 1 1 1 1 1 -1 -1 -1\n"),
+        "t.swf:1: field 9: '" + std::string(time) +
+            "' is too large (at most 3162240000); unknown is -1");
+  EXPECT_THAT(error("t.swf", "1 0 0 -2 1 -1 -1 1 60 -1 1 1 1 1 1 -1 -1 -1\n"),
+              HasSubstr("field 4: '-2' is less than -1"));
+  EXPECT_THAT(error("t.swf", "1 0 0 nan 1 -1 -1 1 60 -1 1 1 1 1 1 -1 -1 -1\n"),
+              HasSubstr("'nan' is no number"));
+}
+
+TEST_F(WorkloadFile, swf_fields_that_are_not_used_may_be_anything) {
+  auto workload =
+      open("t.swf", "1 0 99999999999 100 1 ? 1e30 1 60 -1 done 1 1 1 -7 night -1 99999999999\n");
+  ASSERT_TRUE(workload.has_value()) << workload.error().message;
+  EXPECT_EQ(jobs(**workload)[0].runs[0], seconds(100));
 }
 
 TEST_F(WorkloadFile, a_trace_out_of_order_is_sorted_and_starts_with_its_first_job) {
@@ -138,6 +158,16 @@ TEST_F(WorkloadFile, csv_columns_are_found_by_their_names) {
   EXPECT_EQ(all[1].deadline, Duration(0));
 }
 
+TEST_F(WorkloadFile, csv_deadlines_are_times_and_one_that_has_passed_is_none) {
+  auto workload =
+      open("t.csv", "submit,duration,num_gpu,deadline\n100,9,1,101\n100,9,1,100\n100,9,1,7\n");
+  ASSERT_TRUE(workload.has_value()) << workload.error().message;
+  const std::vector<WorkloadJob> all = jobs(**workload);
+  EXPECT_EQ(all[0].deadline, seconds(1));
+  EXPECT_EQ(all[1].deadline, Duration(0));
+  EXPECT_EQ(all[2].deadline, Duration(0));
+}
+
 TEST_F(WorkloadFile, csv_of_benchmarks_are_sent_there) {
   EXPECT_THAT(error("t.csv", "job_id,submission_time,num_iteration,model_name,num_gpu\n"),
               HasSubstr("--benchmark arena-1280"));
@@ -148,7 +178,10 @@ TEST_F(WorkloadFile, csv_of_benchmarks_are_sent_there) {
 TEST_F(WorkloadFile, csv_errors_name_the_line_and_the_column) {
   const std::string head = "job_id,submit,duration,num_gpu\n";
   EXPECT_EQ(error("t.csv", head + "a,1,2\n"), "t.csv:2: it has 3 cells, the first line has 4");
-  EXPECT_EQ(error("t.csv", head + "a,now,2,1\n"), "t.csv:2: submit: 'now' is no number of seconds");
+  EXPECT_EQ(error("t.csv", head + "a,now,2,1\n"),
+            "t.csv:2: submit: 'now' is no number; write seconds");
+  EXPECT_EQ(error("t.csv", head + "a,1700000000000,2,1\n"),
+            "t.csv:2: submit: '1700000000000' is too large (at most 3162240000); write seconds");
   EXPECT_EQ(error("t.csv", head + "a,1,2,1\nb,1,2,-1\n"),
             "t.csv:3: num_gpu: '-1' is no number of GPUs");
   EXPECT_EQ(error("t.csv", "job_id,submit,num_gpu\n"),
@@ -156,6 +189,26 @@ TEST_F(WorkloadFile, csv_errors_name_the_line_and_the_column) {
             "duration and num_gpu");
   EXPECT_THAT(error("t.csv", "submit,duration,num_gpu,run_time\n"),
               HasSubstr("two columns are the duration"));
+}
+
+TEST_F(WorkloadFile, csv_cells_may_stand_in_quotes) {
+  auto workload =
+      open("t.csv", "\"job_id\",\"submit\",\"duration\",\"num_gpu\"\n\"a, again\",\"1\",2,1\n");
+  ASSERT_TRUE(workload.has_value()) << workload.error().message;
+  EXPECT_EQ(jobs(**workload)[0].spec.name, "a, again");
+  EXPECT_EQ(error("t.csv", "job_id,submit,duration,num_gpu\n\"a\"b,1,2,1\n"),
+            "t.csv:2: quotes are understood around a whole cell, and without a quote in it");
+}
+
+TEST_F(WorkloadFile, a_byte_order_mark_is_no_part_of_the_first_name) {
+  const std::string mark = "\xEF\xBB\xBF";
+  for (const char* name : {"t.csv", "t"}) {
+    auto workload = open(name, mark + "submit,duration,num_gpu\n1,2,1\n");
+    ASSERT_TRUE(workload.has_value()) << workload.error().message;
+    EXPECT_EQ((*workload)->jobs, 1u);
+  }
+  EXPECT_TRUE(open("s", mark + "; SWF\n1 0 0 10 1 -1 -1 1 -1 -1 1 1 1 1 1 -1 -1 -1\n"));
+  EXPECT_TRUE(open("y", mark + "jobs:\n  - runs: 1h\n"));
 }
 
 // ---- yaml
@@ -224,6 +277,17 @@ TEST(yaml_workload, errors_have_a_place_and_say_what_to_do) {
   EXPECT_THAT(yaml_error_of("jobs:\n  - {runs: 1s, output: x}\n"), HasSubstr("unknown field"));
   EXPECT_THAT(yaml_error_of("jobs:\n  - {runs: 1s, workers: 2, array: 1-3}\n"),
               HasSubstr("workers cannot be combined with array"));
+  EXPECT_EQ(yaml_error_of("jobs:\n  - {runs: 1s, workers: 0}\n"),
+            "w.yaml:2:25: workers '0': write a whole number from 1 to 10000");
+}
+
+TEST(yaml_workload, lists_are_lists_and_not_empty) {
+  EXPECT_EQ(yaml_error_of("jobs: []\n"),
+            "w.yaml:1:7: jobs is empty; write a list such as '- {submit: 0, runs: 1h}'");
+  EXPECT_EQ(yaml_error_of("cluster: []\n"),
+            "w.yaml:1:10: cluster is empty; write a list such as '- {nodes: 2, cpus: 64}'");
+  EXPECT_THAT(yaml_error_of("jobs: 3\n"), HasSubstr("jobs is text; write a list such as"));
+  EXPECT_THAT(yaml_error_of("jobs:\n"), HasSubstr("jobs is empty; write a list such as"));
 }
 
 // ---- which reader
@@ -253,6 +317,23 @@ TEST_F(WorkloadFile, several_files_become_one_by_time) {
   for (const WorkloadJob& job : jobs(*merged)) names.push_back(job.spec.name);
   EXPECT_THAT(names, ElementsAre("a-1", "b", "a-2"));
   EXPECT_THAT(merged->left_out, IsEmpty());
+}
+
+// The second begins 300 s after the first by their clock; what has none begins with the first.
+TEST_F(WorkloadFile, traces_that_become_one_keep_their_times) {
+  std::vector<std::unique_ptr<Workload>> parts;
+  parts.push_back(*open("late.csv", "submit,duration,num_gpu\n1300,5,1\n"));
+  parts.push_back(*open("plan.yaml", "jobs:\n  - {name: p, submit: 7s, runs: 1s}\n"));
+  parts.push_back(*open("early.csv", "submit,duration,num_gpu\n1020,5,1\n1000,5,1\n"));
+  const std::unique_ptr<Workload> merged = merge(std::move(parts));
+  std::vector<Duration> submits;
+  for (const WorkloadJob& job : jobs(*merged)) submits.push_back(job.submit);
+  EXPECT_THAT(submits, ElementsAre(seconds(0), seconds(7), seconds(20), seconds(300)));
+}
+
+TEST_F(WorkloadFile, jobs_of_the_far_future_are_refused) {
+  EXPECT_THAT(error("w.yaml", "jobs:\n  - {runs: 1s, every: 36500d, count: 100000}\n"),
+              HasSubstr("after more than a hundred years"));
 }
 
 }  // namespace

@@ -17,6 +17,18 @@ using NodeKind = YamlNode::Kind;
 
 constexpr std::uint32_t kMostCopies = 100'000;
 constexpr std::size_t kMostJobs = 100'000;
+// A simulation's clock goes on to what its jobs take together, long after that.
+constexpr Duration kLatest = seconds(100LL * 366 * 86400);
+
+// That it is a list with something in it.
+Result<void> check_list(const YamlReader& reader, const YamlNode& value, const std::string& field,
+                        const char* wanted) {
+  const bool empty = value.kind == NodeKind::kList && value.items.empty();
+  if (empty || value.kind == NodeKind::kNull)
+    return reader.error(value, field + " is empty; write " + wanted);
+  if (value.kind != NodeKind::kList) return reader.wrong_kind(value, field, wanted);
+  return {};
+}
 
 // ---- cluster
 
@@ -68,8 +80,9 @@ constexpr YamlField<NodeGroup> kGroupFields[] = {
 
 Result<void> read_cluster(const YamlReader& reader, const YamlNode& value,
                           std::vector<NodeGroup>& cluster) {
-  if (value.kind != NodeKind::kList || value.items.empty())
-    return reader.wrong_kind(value, "cluster", "a list such as '- {nodes: 2, cpus: 64}'");
+  const auto listed =
+      check_list(reader, value, "cluster", "a list such as '- {nodes: 2, cpus: 64}'");
+  if (!listed) return listed;
   std::uint64_t nodes = 0;
   for (const YamlNode& item : value.items) {
     NodeGroup group;
@@ -191,6 +204,8 @@ Result<void> EntryReader::read(const YamlNode& map, std::vector<WorkloadJob>& jo
     if (!done) return done;
   }
   if (const Result<void> done = finish(map); !done) return done;
+  if (every_.value > (kLatest - job_.submit).value / count_)
+    return reader_.error(map, "the last of these is submitted after more than a hundred years");
   if (jobs.size() + count_ > kMostJobs)
     return reader_.error(map, "these are more than 100,000 jobs; write such a trace as SWF or CSV");
   const std::string name = job_.spec.name;
@@ -204,8 +219,8 @@ Result<void> EntryReader::read(const YamlNode& map, std::vector<WorkloadJob>& jo
 
 Result<void> read_jobs(const YamlReader& reader, const YamlNode& value,
                        std::vector<WorkloadJob>& jobs) {
-  if (value.kind != NodeKind::kList || value.items.empty())
-    return reader.wrong_kind(value, "jobs", "a list such as '- {submit: 0, runs: 1h}'");
+  const auto listed = check_list(reader, value, "jobs", "a list such as '- {submit: 0, runs: 1h}'");
+  if (!listed) return listed;
   for (const YamlNode& item : value.items) {
     const Result<void> done = EntryReader(reader).read(item, jobs);
     if (!done) return done;

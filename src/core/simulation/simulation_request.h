@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "base/units.h"
 #include "core/model/job_spec.h"
 #include "core/spec/node_group.h"
+#include "core/speed/speed_table.h"
 
 namespace tutti {
 
@@ -25,18 +27,20 @@ struct SimulationRequest {
   std::string cluster;  // file; empty: the cluster that the work comes with
   std::vector<NodeGroup> add_nodes;
   double jobs_scale = 1;
+  SpeedTable speeds;  // empty: those that the work comes with
 
   std::vector<std::string> policies;  // at least one
+  bool compares = false;              // they are shown side by side, though there may be only one
   std::uint64_t seed = 1;
 
   // A benchmark instead: "arena-1280", "pollux-64" or "sia-64".
   std::string benchmark;
   std::string data;          // folder
   std::string workload;      // file
-  std::string knowledge;     // "cold" or "warm"
+  std::string knowledge;     // "cold" or "warm"; empty: cold
   std::string length;        // "declared", "oblivious" or "noisy"
   std::uint32_t rounds = 0;  // zero: until all has ended
-  std::string restart_cost;  // "crius" or "others"
+  std::string restart_cost;  // "crius" or "others"; empty: crius
   bool timing = false;       // how long decisions took, which differs from run to run
 
   bool json = false;   // per-job results are wanted too
@@ -71,13 +75,16 @@ struct RecordedJob {
   JobSpec spec;
   TimePoint submitted_at;
   std::vector<Duration> runs;  // by task
+  // The devices that its first task had; none: it had no devices.
+  std::optional<Configuration> had;
 };
 
 // What a home remembers, for the simulator.
 struct Recording {
   std::vector<Node> nodes;
+  SpeedTable speeds;
   std::vector<RecordedJob> jobs;  // by time of submission
-  std::uint64_t left_out = 0;     // jobs of which no task has ended
+  std::uint64_t left_out = 0;     // jobs of which no task has run and ended
 };
 
 // Where a simulation puts what it has to tell while it runs. Called on its thread.

@@ -1,0 +1,41 @@
+#include "sim/csv_table.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tutti {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+TEST(csv_table, columns_have_the_names_of_the_first_line) {
+  const auto table = CsvTable::parse("t.csv", "a,b\r\n1,2\n\n3,x\n");
+  ASSERT_TRUE(table) << table.error().message;
+  EXPECT_EQ(table->rows(), 2u);
+  EXPECT_EQ(*table->column("b"), 1u);
+  EXPECT_EQ(*table->number(1, 0), 3);
+  EXPECT_EQ(table->number(1, 1).error().message, "t.csv:4: 'x' in column 'b' is no number");
+  EXPECT_THAT(table->column("c").error().message, HasSubstr("has no column 'c', only a, b"));
+}
+
+TEST(csv_table, a_byte_order_mark_is_no_part_of_the_first_name) {
+  EXPECT_TRUE(CsvTable::parse("t.csv", "\xEF\xBB\xBFjob,n\nx,1\n")->has("job"));
+}
+
+TEST(csv_cells, a_cell_may_stand_in_quotes) {
+  EXPECT_THAT(*csv_cells("a, b ,"), ElementsAre("a", "b", ""));
+  EXPECT_THAT(*csv_cells("\"a\", \"b, c\" ,d,\"\""), ElementsAre("a", "b, c", "d", ""));
+  EXPECT_THAT(*csv_cells("\"a\","), ElementsAre("a", ""));
+  EXPECT_THAT(*csv_cells(""), ElementsAre(""));
+}
+
+TEST(csv_cells, other_quotes_are_not_understood) {
+  for (const char* line : {"\"", "a\"b", "\"a", "\"a\"b", "\"a\"\"b\"", "a,\"b,c"})
+    EXPECT_FALSE(csv_cells(line)) << line;
+  EXPECT_EQ(CsvTable::parse("t.csv", "a,b\n1,\"\n").error().message,
+            "t.csv:2: quotes are understood around a whole cell, and without a quote in it");
+}
+
+}  // namespace
+}  // namespace tutti
