@@ -232,7 +232,9 @@ class Ledger {
   void look_up_speeds(Group& group);
   void forget_estimates();
   Job& insert_job(const JobFacts& facts, TimePoint submitted_at);
+  void restore_task(Job& job, const TaskRow& task);
   void hold(const ActiveAttempt& attempt);
+  ActiveAttempt let_go(Job& job, const AttemptEnded& body, Changes& changes);
   void learn_devices(const Job& job, const ActiveAttempt& attempt, const Outcome& outcome,
                      Duration ran);
   bool was_robbed(const ActiveAttempt& attempt) const;
@@ -241,13 +243,17 @@ class Ledger {
                             const Outcome& outcome) const;
   void set_state(Job& job, std::uint32_t index, TaskState state);
   void touch(Job& job, std::uint32_t index);
+  std::uint64_t ready_of(const Job& job) const;
   void relist(Job& job);
   void back_off(Job& job, TaskId task, TimePoint until);
   void end_back_off(Job& job, TaskId task);
   void queue_again(Job& job, std::uint32_t index);
+  void requeue_ended(Job& job, std::uint32_t index, Changes& changes);
+  TimePoint take_back(Job& job, const ActiveAttempt& attempt, const Outcome& outcome, bool moved,
+                      TimePoint at);
   void finish_if_done(Job& job, TimePoint at, Changes& changes);
   void resolve_waiters(JobId finished, TaskState state, TimePoint at, Changes& changes);
-  void end_untouched(Job& job, TaskState state);
+  void move_untouched(Job& job, TaskState state);
   void end_queued(Job& job, std::uint32_t index, TaskState state, Changes& changes);
   void end_all_queued(Job& job, TaskState state, Changes& changes);
   void leave_lane(const ActiveAttempt& attempt, bool released);
@@ -259,12 +265,12 @@ class Ledger {
   TaskState rank_state_after(const Job& job, std::uint32_t index, const ActiveAttempt& attempt,
                              const Outcome& outcome) const;
   bool restarts_all(const Job& job, const ActiveAttempt& attempt, bool failed) const;
+  void settle_rank(Job& job, ActiveAttempt attempt, bool moved, Changes& changes);
   void settle_gang(Job& job, Changes& changes);
   void restart_gang(Job& job, Changes& changes);
   void account_for(Job& job, const ActiveAttempt& attempt, const AttemptEnded& body,
                    Changes& changes);
-  TaskState state_after(const Job& job, const TaskSlot& slot, const ActiveAttempt& attempt,
-                        const Outcome& outcome) const;
+  TaskState state_after(const Job& job, const ActiveAttempt& attempt, const Outcome& outcome) const;
   TaskRow task_row(const Job& job, std::uint32_t index, const ActiveAttempt* attempt) const;
   Job& job_at(JobId id);
   Node& node_at(NodeId id);

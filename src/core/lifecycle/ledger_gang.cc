@@ -141,6 +141,16 @@ void Ledger::settle_gang(Job& job, Changes& changes) {
   }
 }
 
+// What the end of this rank's attempt means for the rank itself, and for the others.
+void Ledger::settle_rank(Job& job, ActiveAttempt attempt, bool moved, Changes& changes) {
+  const TaskId rank = attempt.id.task;
+  const TaskState state = job.state_of(rank.index);
+  if (state == TaskState::kQueued && restarts_all(job, attempt, !moved)) job.restarting = true;
+  if (state == TaskState::kQueued || state == TaskState::kFailed)
+    former_places_[rank] = std::move(attempt.allocation);
+  settle_gang(job, changes);
+}
+
 // Every rank runs again, also those that had ended well: the others need them.
 void Ledger::restart_gang(Job& job, Changes& changes) {
   job.restarting = false;

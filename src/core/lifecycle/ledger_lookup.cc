@@ -87,6 +87,44 @@ void Ledger::restore_node(const Node& node) {
   }
 }
 
+void Ledger::restore_task(Job& job, const TaskRow& task) {
+  const std::uint32_t index = task.task.index;
+  touch(job, index);
+  set_state(job, index, task.state);
+  job.slots[index].attempts = task.attempts;
+  job.slots[index].retries_used = static_cast<std::uint16_t>(task.retries_used);
+  job.slots[index].oom_retries = static_cast<std::uint8_t>(task.oom_retries);
+  if (is_final(task.state)) job.last_end = std::max(job.last_end, task.ended_at);
+  // Of earlier attempts no row is read: the order of service that rests on it bears that.
+  if (task.started_at && task.ended_at)
+    job.served += static_cast<double>((task.ended_at - task.started_at).value) * 1e-6 *
+                  static_cast<double>(weight_of(request_of(job, index)).value) * 1e-3;
+  if (is_active(task.state)) {
+    const Request& request = request_of(job, index);
+    ActiveAttempt attempt{.id = {task.task, task.attempts},
+                          .lane = task.lane,
+                          .allocation = {task.node, request.cpus, request.memory, task.devices,
+                                         task.measuring, task.ports},
+                          .staged = task.staged,
+                          .placed_at = task.placed_at,
+                          .started_at = task.started_at,
+                          .pid = task.pid,
+                          .pid_birth = task.pid_birth,
+                          .stop_cause = task.stop_cause};
+    hold(attempt);
+    active_[task.task] = attempt;
+    if (attempt.stop_cause == Ending::kPreempted) job.restarting = !ranks_of(job).empty();
+    if (attempt.staged) sort_backlog(lanes_.at(task.lane));
+  } else if (task.state == TaskState::kQueued && task.not_before) {
+    back_off(job, task.task, task.not_before);
+  } else if (task.state == TaskState::kQueued) {
+    job.again.push_back(index);
+  }
+  const bool remembered = task.state == TaskState::kQueued || task.state == TaskState::kFailed;
+  if (remembered && task.ended_at && !ranks_of(job).empty())
+    former_places_[task.task] = {.node = task.node, .ports = task.ports};
+}
+
 void Ledger::restore_job(const JobRow& row, const JobFacts& facts,
                          const std::vector<TaskRow>& tasks) {
   Job& job = insert_job(facts, row.submitted_at);
@@ -99,53 +137,10 @@ void Ledger::restore_job(const JobRow& row, const JobFacts& facts,
   job.started_at = row.started_at;
   job.finished_at = row.finished_at;
   job.exit_status = static_cast<std::int16_t>(row.exit_status);
-  end_untouched(job, row.rest);
-  for (const TaskRow& task : tasks) {
-    const std::uint32_t index = task.task.index;
-    touch(job, index);
-    set_state(job, index, task.state);
-    job.slots[index].attempts = task.attempts;
-    job.slots[index].retries_used = static_cast<std::uint16_t>(task.retries_used);
-    job.slots[index].oom_retries = static_cast<std::uint8_t>(task.oom_retries);
-    if (is_final(task.state)) job.last_end = std::max(job.last_end, task.ended_at);
-    // Of earlier attempts no row is read: the order of service that rests on it bears that.
-    if (task.started_at && task.ended_at)
-      job.served += static_cast<double>((task.ended_at - task.started_at).value) * 1e-6 *
-                    static_cast<double>(weight_of(request_of(job, index)).value) * 1e-3;
-    if (is_active(task.state)) {
-      const Request& request = request_of(job, index);
-      ActiveAttempt attempt{.id = {task.task, task.attempts},
-                            .lane = task.lane,
-                            .allocation = {task.node, request.cpus, request.memory, task.devices,
-                                           task.measuring, task.ports},
-                            .staged = task.staged,
-                            .placed_at = task.placed_at,
-                            .started_at = task.started_at,
-                            .pid = task.pid,
-                            .pid_birth = task.pid_birth,
-                            .stop_cause = task.stop_cause};
-      hold(attempt);
-      active_[task.task] = attempt;
-      if (attempt.stop_cause == Ending::kPreempted) job.restarting = !facts.ranks.empty();
-      if (attempt.staged) sort_backlog(lanes_.at(task.lane));
-    } else if (task.state == TaskState::kQueued && task.not_before) {
-      back_off(job, task.task, task.not_before);
-    } else if (task.state == TaskState::kQueued) {
-      job.again.push_back(index);
-    }
-    const bool remembered = task.state == TaskState::kQueued || task.state == TaskState::kFailed;
-    if (remembered && task.ended_at && !facts.ranks.empty())
-      former_places_[task.task] = {.node = task.node, .ports = task.ports};
-  }
+  move_untouched(job, row.rest);
+  for (const TaskRow& task : tasks) restore_task(job, task);
   std::sort(job.again.begin(), job.again.end(), std::greater<>());
   relist(job);
-}
-
-// Jobs are restored one by one; a backlog's order is that of placement.
-void Ledger::sort_backlog(Lane& lane) {
-  std::sort(lane.backlog.begin(), lane.backlog.end(), [&](const TaskId& a, const TaskId& b) {
-    return std::pair(active_.at(a).placed_at, a) < std::pair(active_.at(b).placed_at, b);
-  });
 }
 
 void Ledger::restore_speeds(SpeedTable speeds) {
@@ -212,19 +207,10 @@ bool Ledger::is_current(AttemptId attempt) const {
   return active != nullptr && active->id == attempt;
 }
 
-bool shares_lanes(const GroupKey& key) {
-  return key.ranks.empty() && key.request.devices.count == 0 && key.request.ports == 0;
-}
-
 bool wants_devices(const GroupKey& key) {
   return key.request.devices.count > 0 ||
          std::any_of(key.ranks.begin(), key.ranks.end(),
                      [](const RankGroup& one) { return one.request.devices.count > 0; });
-}
-
-LaneId Ledger::lane_for(NodeId node, const GroupKey& key) const {
-  const auto it = shared_lanes_.find({node, key.request});
-  return it != shared_lanes_.end() && shares_lanes(key) ? it->second : new_lane();
 }
 
 std::optional<TaskId> Ledger::next_ready(std::uint32_t group) const {
