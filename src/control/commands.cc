@@ -6,7 +6,7 @@
 
 #include "control/controller.h"
 #include "core/policy/explain.h"
-#include "core/policy/explain_gang.h"
+#include "core/policy/impossible.h"
 #include "core/spec/validate.h"
 
 namespace tutti {

@@ -4,6 +4,7 @@
 
 #include "core/policy/decide.h"
 #include "core/policy/explain.h"
+#include "core/policy/impossible.h"
 #include "tests/support/ledger_checks.h"
 #include "tests/support/world.h"
 

@@ -16,11 +16,4 @@ Explanation explain(const Ledger& ledger, JobId job, std::uint32_t task, TimePoi
 // and gives it up again: afterwards it is as it was.
 Explanation explain_submission(Ledger& ledger, const JobFacts& facts, TimePoint now);
 
-// Why no node could ever run this request, for the user; empty when one could. Without any node
-// nothing is known to be impossible.
-std::string impossible(const Ledger& ledger, const Request& request);
-
-// Why no device suffices for what was measured of the kind, for the user; empty when one does.
-std::string impossible_kind(const Ledger& ledger, const Request& request, const std::string& kind);
-
 }  // namespace tutti

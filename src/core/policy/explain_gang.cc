@@ -115,24 +115,4 @@ void explain_rank(const Ledger& ledger, const Job& job, TimePoint now, Explanati
   }
 }
 
-std::string impossible_gang(const Ledger& ledger, const std::vector<RankGroup>& ranks) {
-  if (ranks.empty() || ledger.nodes().empty()) return {};
-  std::vector<Node> nodes;
-  for (const Node& node : ledger.nodes()) {
-    nodes.push_back(emptied(node));
-    if (node.state != Node::State::kGone) nodes.back().state = Node::State::kUp;
-    // What another machine has is known once it was reached.
-    if (node.state == Node::State::kDown && node.cpus.value == 0) return {};
-  }
-  std::vector<const Request*> together;
-  for (const RankGroup& group : ranks)
-    together.insert(together.end(), group.at_once(), &group.request);
-  const std::size_t placed = place_together(nodes, together, {}).size();
-  if (placed == together.size()) return {};
-  return fmt::format(
-      "its {} workers start together, but all nodes at once have room for {} of them only, even "
-      "when nothing else runs. Ask for fewer or smaller workers, or add a node.",
-      together.size(), placed);
-}
-
 }  // namespace tutti
