@@ -86,7 +86,10 @@ class Controller : public Front, public ReportSink {
   void take_turn(std::unique_lock<std::mutex>& lock);
 
   Result<void> reload();
+  Known known_attempts();
   void record(EventBody body);
+
+  // ---- commands.cc
   Result<Submitted> accept(std::vector<JobSpec> specs, bool dry_run);
   Result<void> check(JobSpec& spec) const;
   // Of a job that may have been retired.
@@ -97,15 +100,18 @@ class Controller : public Front, public ReportSink {
   Result<Changed> accept_retry(const Selection& selection);
   Result<Explanation> accept_explain(JobId job, std::uint32_t task);
   Result<TaskState> final_state(const JobRow& job, std::uint32_t task);
+  std::vector<Node> present_nodes() const;
+  Status current_status() const;
+
+  // ---- node_commands.cc
   Result<Node> accept_node_state(const std::string& name, Node::State state,
                                  const std::string& reason);
   Result<Node> accept_node(Node node);
   Node accept_key(const Node& known, const std::string& key);
   Result<Node> accept_node_limit(const std::string& name, std::uint32_t max_jobs);
   Result<Node> accept_node_removal(const std::string& name, bool force);
-  std::vector<Node> present_nodes() const;
-  Status current_status() const;
 
+  // ---- reports.cc
   void take(const std::vector<Report>& reports);
   void take_one(const AttemptStarted& started);
   void take_one(const AttemptEnded& ended);
@@ -116,14 +122,20 @@ class Controller : public Front, public ReportSink {
   void take_one(const AttemptMeasured& measured);
   void take_one(const AttemptReady& ready);
 
+  // ---- a round
   bool has_to_schedule() const;
   void schedule();
   void apply_plan(const Plan& plan);
   void place(const Start& start);
   Result<StartAttempt> start_order(const AttemptPlaced& placed, const GangPlaces& places);
   void order_start(const AttemptPlaced& placed, const GangPlaces& places);
+  void recall(LaneId lane);
+  void collect_rows();
+  void finish_round();
+  bool is_lasting() const;
+  void fail_round(const Error& error);
 
-  // ---- gangs; gangs.cc
+  // ---- gangs.cc
   // Ranks that were ordered and not released: nobody's command begins before all are ready.
   struct Barrier {
     std::set<AttemptId> awaited;
@@ -141,10 +153,6 @@ class Controller : public Front, public ReportSink {
   void end_barriers();
   TimePoint next_barrier() const;
   void explain_end(const ActiveAttempt& attempt, Outcome& outcome) const;
-  void recall(LaneId lane);
-  void finish_round();
-  bool is_lasting() const;
-  void fail_round(const Error& error);
 
   Store& store_;
   Executor& executor_;
