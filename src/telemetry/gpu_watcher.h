@@ -49,6 +49,9 @@ class GpuWatcher final : public Executor, public GpuMonitor, private ReportSink 
   void stop();
 
  private:
+  // Less than this is noise: a driver's own context, rounding.
+  static constexpr MiB kTolerance{64};
+
   // An attempt or lease that has devices.
   struct Watched {
     std::vector<DeviceGrant> grants;
@@ -83,6 +86,15 @@ class GpuWatcher final : public Executor, public GpuMonitor, private ReportSink 
   void watch();
   Duration pause_locked() const;
   void read_and_report();
+  void watch_locked(const StartAttempt& start);
+  bool is_doubtful_locked(const StartAttempt& start) const;
+  bool is_worse_locked(const StartAttempt& start) const;
+  void withdraw_locked(AttemptId attempt, Ending ending, std::vector<Report>& reports);
+  void settle_doubtful_locked(std::vector<Effect>& orders, std::vector<Report>& reports);
+  void begin_locked(const AttemptStarted& started);
+  bool hold_back_locked(AttemptEnded& ended);
+
+  // ---- gpu_readings.cc
   Reading read();
   std::vector<ProcessRoot> roots_locked() const;
   std::vector<Report> apply_locked(const Reading& reading);
@@ -92,14 +104,7 @@ class GpuWatcher final : public Executor, public GpuMonitor, private ReportSink 
   void count_samples_locked(const Shares& shares);
   void judge_locked(AttemptId id, Watched& watched, std::vector<Report>& reports);
   void let_pass_locked(std::vector<Report>& reports);
-  void watch_locked(const StartAttempt& start);
-  bool is_doubtful_locked(const StartAttempt& start) const;
-  bool is_worse_locked(const StartAttempt& start) const;
-  void withdraw_locked(AttemptId attempt, Ending ending, std::vector<Report>& reports);
-  void settle_doubtful_locked(std::vector<Effect>& orders, std::vector<Report>& reports);
   NodeChanged present_node_locked() const;
-  void begin_locked(const AttemptStarted& started);
-  bool hold_back_locked(AttemptEnded& ended);
   void measure_locked(const Watched& watched, Outcome& outcome) const;
   DeviceId device_of_locked(const std::string& uuid) const;
 
