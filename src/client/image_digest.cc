@@ -1,13 +1,12 @@
 #include "client/image_digest.h"
 
 #include <fmt/format.h>
-#include <openssl/evp.h>
 
-#include <array>
 #include <filesystem>
 #include <fstream>
 #include <optional>
 
+#include "base/sha256.h"
 #include "client/snapshot.h"
 #include "core/spec/container.h"
 
@@ -16,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kDigestBytes = 12;
+constexpr std::size_t kDigestDigits = 24;
 
 std::optional<std::string> text_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -64,12 +63,7 @@ Result<std::string> image_digest(const ImageBuild& build, const std::string& dig
     add(all, file.path);
     add(all, file.link.empty() ? fmt::format("{:o} {}", file.mode, file.sha256) : file.link);
   }
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-  unsigned int size = 0;
-  EVP_Digest(all.data(), all.size(), digest.data(), &size, EVP_sha256(), nullptr);
-  std::string text;
-  for (std::size_t i = 0; i < kDigestBytes; ++i) text += fmt::format("{:02x}", digest[i]);
-  return text;
+  return sha256_hex(all).substr(0, kDigestDigits);
 }
 
 }  // namespace tutti

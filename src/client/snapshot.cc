@@ -1,27 +1,23 @@
 #include "client/snapshot.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
-#include <openssl/evp.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <boost/json.hpp>
 #include <cerrno>
 #include <chrono>
 #include <filesystem>
-#include <fstream>
 #include <map>
-#include <memory>
 #include <set>
 #include <utility>
 
+#include "base/sha256.h"
 #include "base/unique_fd.h"
 #include "client/digest_cache.h"
+#include "client/folder_walk.h"
 #include "client/kept_files.h"
 #include "client/views.h"
-#include "core/spec/gitignore.h"
 #include "wire/text_json.h"
 
 namespace tutti {
@@ -36,58 +32,26 @@ constexpr int kRounds = 5;
 // What the daemon takes as one request.
 constexpr std::int64_t kLargestSent = std::int64_t{256} << 20;
 
-std::string slurp(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-Result<std::string> read_whole(const std::string& path) {
+// The content of a file in pieces, to `sink`.
+template <typename Sink>
+Result<void> read_pieces(const std::string& path, const Sink& sink) {
   UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (!fd) return io_error("snapshot: cannot read " + path, errno);
-  std::string content;
   std::string chunk(1 << 16, '\0');
   while (true) {
     const ssize_t got = ::read(fd.get(), chunk.data(), chunk.size());
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return io_error("snapshot: cannot read " + path, errno);
-    if (got == 0) return content;
-    content.append(chunk.data(), static_cast<std::size_t>(got));
+    if (got == 0) return {};
+    sink(std::string_view(chunk.data(), static_cast<std::size_t>(got)));
   }
-}
-
-std::string hex_of(const unsigned char* bytes, unsigned int size) {
-  std::string hex;
-  for (unsigned int i = 0; i < size; ++i) hex += fmt::format("{:02x}", bytes[i]);
-  return hex;
-}
-
-std::string sha256_of(std::string_view content) {
-  unsigned char digest[EVP_MAX_MD_SIZE];
-  unsigned int size = 0;
-  EVP_Digest(content.data(), content.size(), digest, &size, EVP_sha256(), nullptr);
-  return hex_of(digest, size);
 }
 
 Result<std::string> sha256_of_file(const std::string& path) {
-  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-  if (!fd) return io_error("snapshot: cannot read " + path, errno);
-  const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(),
-                                                                        &EVP_MD_CTX_free);
-  if (context == nullptr || EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr) != 1) {
-    return Error{ErrorCode::kInternal, "snapshot: SHA-256 is not available"};
-  }
-  std::string chunk(1 << 16, '\0');
-  while (true) {
-    const ssize_t got = ::read(fd.get(), chunk.data(), chunk.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return io_error("snapshot: cannot read " + path, errno);
-    if (got == 0) break;
-    EVP_DigestUpdate(context.get(), chunk.data(), static_cast<std::size_t>(got));
-  }
-  unsigned char digest[EVP_MAX_MD_SIZE];
-  unsigned int size = 0;
-  EVP_DigestFinal_ex(context.get(), digest, &size);
-  return hex_of(digest, size);
+  Sha256 hash;
+  const auto read = read_pieces(path, [&](std::string_view piece) { hash.add(piece); });
+  if (!read) return read.error();
+  return hash.finish();
 }
 
 std::int64_t now_ns() {
@@ -101,124 +65,6 @@ Result<FileToKeep> seen(const std::string& path) {
     return io_error("snapshot: cannot read " + path, errno);
   return file;
 }
-
-std::uint32_t mode_of(const fs::file_status& status) {
-  return static_cast<std::uint32_t>(status.permissions()) & 0777u;
-}
-
-std::string joined(const std::string& folder, const std::string& path) {
-  return folder.empty() || path.empty() ? folder + path : folder + "/" + path;
-}
-
-// Walks a tree and keeps what is not ignored; content is not read yet.
-class Walk {
- public:
-  Walk(fs::path root, const SnapshotChoice& choice)
-      : root_(std::move(root)), reads_rules_(!choice.given_rules_alone) {
-    if (reads_rules_) read_rules_above();
-    if (!choice.ignored.empty()) rules_.add(choice.ignored, root_in_repository_);
-    for (const std::string& path : choice.paths) {
-      const std::string plain = fs::path(path).lexically_normal().string();
-      chosen_.push_back(plain.ends_with('/') ? plain.substr(0, plain.size() - 1) : plain);
-    }
-    const bool all = std::find(chosen_.begin(), chosen_.end(), ".") != chosen_.end();
-    if (all) chosen_.clear();
-  }
-
-  Result<std::vector<SnapshotFile>> run() {
-    if (auto done = visit(""); !done) return done.error();
-    std::sort(files_.begin(), files_.end(),
-              [](const auto& a, const auto& b) { return a.path < b.path; });
-    return std::move(files_);
-  }
-
- private:
-  // Of a repository whose folders above the root have rules for it too. Those that ignore the root
-  // itself would leave nothing of a folder that was asked for, so they do not count.
-  void read_rules_above() {
-    std::error_code failure;
-    const fs::path root = fs::canonical(root_, failure);
-    if (failure) return;  // told when it is visited
-    fs::path folder = root;
-    while (!fs::exists(folder / ".git", failure)) {
-      if (folder == folder.parent_path()) return;
-      folder = folder.parent_path();
-    }
-    read_rules(folder / ".git/info/exclude", "");
-    if (folder == root) return;
-    for (const fs::path& name : root.lexically_relative(folder)) {
-      read_rules_of(folder, root_in_repository_);
-      folder /= name;
-      root_in_repository_ = joined(root_in_repository_, name.string());
-    }
-    if (rules_.ignored(root_in_repository_, true)) rules_ = {};
-  }
-
-  // `in_repository`: the folder as rules see it.
-  void read_rules_of(const fs::path& folder, const std::string& in_repository) {
-    for (const char* name : {".gitignore", ".tuttiignore"})
-      read_rules(folder / name, in_repository);
-  }
-
-  void read_rules(const fs::path& file, const std::string& in_repository) {
-    std::error_code failure;
-    if (fs::is_regular_file(file, failure)) rules_.add(slurp(file), in_repository);
-  }
-
-  Result<void> visit(const std::string& folder) {
-    const fs::path here = folder.empty() ? root_ : root_ / folder;
-    const std::size_t before = files_.size();
-    std::error_code failure;
-    if (reads_rules_) read_rules_of(here, joined(root_in_repository_, folder));
-    fs::directory_iterator at(here, failure);
-    // One that was removed since it was seen; the top must be there.
-    if (failure == std::errc::no_such_file_or_directory && !folder.empty()) return {};
-    if (failure) return io_error("snapshot: cannot read " + here.string(), failure.value());
-    for (; at != fs::directory_iterator(); at.increment(failure)) {
-      if (auto done = take(*at, folder); !done) return done;
-      if (failure) break;
-    }
-    if (failure) return io_error("snapshot: cannot read " + here.string(), failure.value());
-    if (!folder.empty() && files_.size() == before && is_chosen(folder, false))
-      files_.push_back({folder, {}, mode_of(fs::status(here, failure)), {}, true});
-    return {};
-  }
-
-  Result<void> take(const fs::directory_entry& entry, const std::string& folder) {
-    const std::string name = entry.path().filename().string();
-    if (name == ".git") return {};
-    const std::string path = joined(folder, name);
-    std::error_code failure;
-    const fs::file_status status = entry.symlink_status(failure);
-    if (rules_.ignored(joined(root_in_repository_, path), fs::is_directory(status))) return {};
-    if (!is_chosen(path, fs::is_directory(status))) return {};
-    if (fs::is_directory(status)) return visit(path);
-    if (fs::is_symlink(status)) {
-      const auto target = fs::read_symlink(entry.path(), failure);
-      if (failure == std::errc::no_such_file_or_directory) return {};
-      if (failure) return io_error("snapshot: cannot read the link " + path, failure.value());
-      files_.push_back({path, target.string(), 0, {}});
-    } else if (fs::is_regular_file(status)) {
-      files_.push_back({path, {}, mode_of(status), {}});
-    }
-    return {};
-  }
-
-  // What is chosen, what is below that, and the folders that lead there.
-  bool is_chosen(const std::string& path, bool folder) const {
-    if (chosen_.empty()) return true;
-    return std::any_of(chosen_.begin(), chosen_.end(), [&](const std::string& one) {
-      return path == one || path.starts_with(one + "/") || (folder && one.starts_with(path + "/"));
-    });
-  }
-
-  fs::path root_;
-  std::string root_in_repository_;  // the root as rules see it; empty: they start there
-  bool reads_rules_;
-  std::vector<std::string> chosen_;
-  IgnoreRules rules_;
-  std::vector<SnapshotFile> files_;
-};
 
 std::string manifest_of(const std::vector<SnapshotFile>& files) {
   json::array list;
@@ -304,10 +150,11 @@ Result<std::string> send_one(Client& client, const std::string& path) {
                          " is larger than 256 MiB, which is more than a daemon on another machine "
                          "takes; leave it out with a line in .tuttiignore");
   }
-  auto content = read_whole(path);
-  if (!content) return content.error();
-  const std::string digest = sha256_of(*content);
-  if (auto sent = client.upload("/v1/blobs/" + digest, *content); !sent) return sent.error();
+  std::string content;
+  const auto read = read_pieces(path, [&](std::string_view piece) { content += piece; });
+  if (!read) return read.error();
+  const std::string digest = sha256_hex(content);
+  if (auto sent = client.upload("/v1/blobs/" + digest, content); !sent) return sent.error();
   return digest;
 }
 
@@ -385,7 +232,7 @@ Result<void> send_missing(Client& client, const std::string& folder,
 
 Result<std::vector<SnapshotFile>> list_snapshot(const std::string& folder, const SnapshotStep& step,
                                                 const SnapshotChoice& choice, Client* keeper) {
-  auto files = Walk(folder, choice).run();
+  auto files = walk_folder(folder, choice);
   if (!files) return files;
   DigestCache cache(choice.digests);
   if (auto done = identify(*files, folder, cache, keeper, step); !done) return done.error();

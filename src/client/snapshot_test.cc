@@ -1,18 +1,16 @@
 #include "client/snapshot.h"
 
-#include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <openssl/sha.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
 #include <boost/json.hpp>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <map>
 
+#include "base/sha256.h"
 #include "client/digest_cache.h"
 
 namespace tutti {
@@ -50,11 +48,7 @@ class SnapshotTest : public ::testing::Test {
 std::string sha256_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   const std::string content{std::istreambuf_iterator<char>(file), {}};
-  std::array<unsigned char, SHA256_DIGEST_LENGTH> digest{};
-  SHA256(reinterpret_cast<const unsigned char*>(content.data()), content.size(), digest.data());
-  std::string text;
-  for (const unsigned char byte : digest) text += fmt::format("{:02x}", byte);
-  return text;
+  return sha256_hex(content);
 }
 
 // A daemon that keeps blobs in memory.

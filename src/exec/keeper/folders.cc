@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <filesystem>
 #include <limits>
 
 #include "base/unique_fd.h"
@@ -48,6 +49,18 @@ bool make_parent_folders(int base_fd, const std::string& path) {
   return true;
 }
 
+Result<void> make_folders(const std::string& path) {
+  std::error_code failed;
+  std::filesystem::create_directories(path, failed);
+  if (failed) return io_error("cannot make the folder '" + path + "'", failed.value());
+  return {};
+}
+
+void remove_tree(const std::string& path) {
+  std::error_code ignored;
+  std::filesystem::remove_all(path, ignored);
+}
+
 Result<void> replace_file(const std::string& path, std::string_view content, bool lasting) {
   // Two threads may write the same file at once.
   static std::atomic<unsigned> number{0};
@@ -71,7 +84,7 @@ Result<std::string> read_small_file(const std::string& path) {
   return read_file(path, kSmall);
 }
 
-Result<std::string> read_home_file(const std::string& path) {
+Result<std::string> read_file(const std::string& path) {
   return read_file(path, std::numeric_limits<std::size_t>::max());
 }
 

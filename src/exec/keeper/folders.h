@@ -14,12 +14,19 @@ Result<void> make_private_folder(const std::string& path);
 // absolute. False: errno tells why.
 bool make_parent_folders(int base_fd, const std::string& path);
 
+// Makes a folder and those above it that are not there.
+Result<void> make_folders(const std::string& path);
+
+// Removes a folder and all that is in it, as far as possible.
+void remove_tree(const std::string& path);
+
 // Replaces a file as a whole: readers see the old content or the new one, also after a crash of the
 // machine, unless it need not be `lasting`.
 Result<void> replace_file(const std::string& path, std::string_view content, bool lasting = true);
 
 // The whole content of a small file; more than a megabyte is kCorrupt.
 Result<std::string> read_small_file(const std::string& path);
-Result<std::string> read_home_file(const std::string& path);
+// The same of a file of any size.
+Result<std::string> read_file(const std::string& path);
 
 }  // namespace tutti

@@ -2,23 +2,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/fs.h>
-#include <openssl/evp.h>
-#include <openssl/sha.h>
-#include <sys/ioctl.h>
-#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <atomic>
-#include <cstring>
-#include <filesystem>
-#include <memory>
 #include <set>
 
-#include "base/check.h"
+#include "base/sha256.h"
 #include "base/unique_fd.h"
 #include "exec/keeper/folders.h"
 #include "exec/local/known_blobs.h"
@@ -27,169 +17,12 @@ namespace tutti {
 namespace {
 
 constexpr std::size_t kDigestDigits = 64;
-constexpr std::size_t kPiece = std::size_t{256} << 10;
+// What is smaller is read as a whole.
+constexpr std::int64_t kSmallFile = std::int64_t{256} << 10;
 
 bool is_digest(std::string_view text) {
   return text.size() == kDigestDigits &&
          text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
-}
-
-// The content of one file to another; holes stay holes.
-bool copy_extents(int source, int target) {
-  struct stat status {};
-  if (fstat(source, &status) != 0) return false;
-  for (const FileExtent& extent : extents_of(source, status.st_size)) {
-    off_t at = extent.at;
-    if (lseek(target, at, SEEK_SET) < 0) return false;
-    for (std::int64_t left = extent.size; left > 0;) {
-      const ssize_t n = sendfile(target, source, &at, static_cast<std::size_t>(left));
-      if (n < 0) return false;
-      if (n == 0) break;
-      left -= n;
-    }
-  }
-  return ftruncate(target, status.st_size) == 0;
-}
-
-// Clones the blocks where the file system can, else copies them.
-Result<void> copy_file(const std::string& from, const std::string& to, std::uint32_t mode) {
-  const UniqueFd source(open(from.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!source) return io_error("cannot read '" + from + "'", errno);
-  const UniqueFd target(
-      open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!target) return io_error("cannot make '" + to + "'", errno);
-  if (ioctl(target.get(), FICLONE, source.get()) != 0 && !copy_extents(source.get(), target.get()))
-    return io_error("cannot write '" + to + "'", errno);
-  if (fchmod(target.get(), mode & 0777) != 0) return io_error("cannot write '" + to + "'", errno);
-  return {};
-}
-
-std::string hex_of(const unsigned char* bytes, std::size_t count) {
-  std::string text;
-  for (std::size_t i = 0; i < count; ++i) {
-    text += "0123456789abcdef"[bytes[i] >> 4];
-    text += "0123456789abcdef"[bytes[i] & 15];
-  }
-  return text;
-}
-
-// SHA-256 of content that comes in pieces.
-class Sha256 {
- public:
-  Sha256() : context_(EVP_MD_CTX_new(), &EVP_MD_CTX_free) {
-    TUTTI_CHECK(context_ != nullptr &&
-                EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) == 1);
-  }
-  void add(std::string_view bytes) { EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()); }
-  std::string finish() {
-    std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-    unsigned size = 0;
-    EVP_DigestFinal_ex(context_.get(), digest.data(), &size);
-    return hex_of(digest.data(), size);
-  }
-
- private:
-  std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context_;
-};
-
-// Hands pieces of a content on and sums them up.
-class HashedPieces {
- public:
-  explicit HashedPieces(const SnapshotFolder::BlobSink& sink) : sink_(sink) {}
-
-  // What the file has from its position on, up to `end`.
-  Result<void> read_up_to(int fd, const std::string& path, std::int64_t end) {
-    // One for each thread: most files are much smaller.
-    thread_local std::string chunk(kPiece, '\0');
-    while (at_ < end) {
-      const auto most = static_cast<std::size_t>(std::min(end - at_, std::int64_t{kPiece}));
-      const ssize_t n = read(fd, chunk.data(), most);
-      if (n < 0 && errno == EINTR) continue;
-      if (n < 0) return io_error("cannot read '" + path + "'", errno);
-      if (n == 0) return {};
-      if (Result<void> taken = add({chunk.data(), static_cast<std::size_t>(n)}); !taken)
-        return taken;
-    }
-    return {};
-  }
-  Result<void> skip_to(int fd, const std::string& path, std::int64_t at) {
-    static const std::string zeros(kPiece, '\0');
-    while (at_ < at) {
-      const auto size = static_cast<std::size_t>(std::min(at - at_, std::int64_t{kPiece}));
-      if (Result<void> taken = add({zeros.data(), size}); !taken) return taken;
-    }
-    if (lseek(fd, at_, SEEK_SET) < 0) return io_error("cannot read '" + path + "'", errno);
-    return {};
-  }
-  std::int64_t at() const { return at_; }
-  std::string finish() { return hash_.finish(); }
-
- private:
-  Result<void> add(std::string_view bytes) {
-    at_ += static_cast<std::int64_t>(bytes.size());
-    hash_.add(bytes);
-    return sink_(bytes);
-  }
-
-  const SnapshotFolder::BlobSink& sink_;
-  Sha256 hash_;
-  std::int64_t at_ = 0;
-};
-
-// All of an open file in pieces, to `sink`; returns the digest of what was handed on. Holes are not
-// read: the kernel would fill memory with them.
-Result<std::string> read_hashed(int fd, const std::string& path,
-                                const SnapshotFolder::BlobSink& sink) {
-  struct stat status {};
-  if (fstat(fd, &status) != 0) return io_error("cannot read '" + path + "'", errno);
-  HashedPieces pieces(sink);
-  for (const FileExtent& extent : extents_of(fd, status.st_size)) {
-    Result<void> done = pieces.skip_to(fd, path, extent.at);
-    if (done) done = pieces.read_up_to(fd, path, extent.at + extent.size);
-    if (!done) return done.error();
-    // It was cut off meanwhile.
-    if (pieces.at() < extent.at + extent.size) return pieces.finish();
-  }
-  Result<void> done = pieces.skip_to(fd, path, status.st_size);
-  // What was added meanwhile.
-  if (done) done = pieces.read_up_to(fd, path, INT64_MAX);
-  if (!done) return done.error();
-  return pieces.finish();
-}
-
-Result<void> write_all(int fd, const std::string& path, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t n = write(fd, bytes.data(), bytes.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return io_error("cannot write '" + path + "'", errno);
-    bytes.remove_prefix(static_cast<std::size_t>(n));
-  }
-  return {};
-}
-
-bool is_zero(std::string_view bytes) {
-  return bytes.empty() ||
-         (bytes[0] == 0 && std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0);
-}
-
-// Fills `fresh` with the content of `source` and returns its digest. Read once; where the file
-// system can share blocks, nothing is written either. Pieces of zeros become holes.
-Result<std::string> copy_hashed(int source, const std::string& path, const std::string& fresh) {
-  const UniqueFd target(open(fresh.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-  if (!target) return io_error("cannot make '" + fresh + "'", errno);
-  // Then of the copy: the file itself may change meanwhile.
-  if (ioctl(target.get(), FICLONE, source) == 0)
-    return read_hashed(target.get(), fresh, [](std::string_view) { return Result<void>(); });
-  std::int64_t size = 0;
-  Result<std::string> digest = read_hashed(source, path, [&](std::string_view bytes) {
-    size += static_cast<std::int64_t>(bytes.size());
-    if (!is_zero(bytes)) return write_all(target.get(), fresh, bytes);
-    if (lseek(target.get(), size, SEEK_SET) >= 0) return Result<void>();
-    return Result<void>(io_error("cannot write '" + fresh + "'", errno));
-  });
-  if (digest && ftruncate(target.get(), size) != 0)
-    return io_error("cannot write '" + fresh + "'", errno);
-  return digest;
 }
 
 std::int64_t nanoseconds(const timespec& time) {
@@ -215,25 +48,7 @@ Error is_another(const SeenFile& file) {
   return not_found("'" + file.path + "' is not the file that was seen, or not here");
 }
 
-Result<void> make_folders(const std::string& path) {
-  std::error_code failed;
-  std::filesystem::create_directories(path, failed);
-  if (failed) return io_error("cannot make the folder '" + path + "'", failed.value());
-  return {};
-}
-
-void remove_tree(const std::string& path) {
-  std::error_code ignored;
-  std::filesystem::remove_all(path, ignored);
-}
-
 }  // namespace
-
-std::string sha256_hex(std::string_view bytes) {
-  std::array<unsigned char, SHA256_DIGEST_LENGTH> digest{};
-  SHA256(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), digest.data());
-  return hex_of(digest.data(), digest.size());
-}
 
 std::string SnapshotFolder::blob_path(const std::string& sha256) const {
   return home_ + "/blobs/" + sha256.substr(0, 2) + "/" + sha256.substr(2);
@@ -285,7 +100,7 @@ Result<std::string> SnapshotFolder::keep_file(const SeenFile& file) {
           ? open(file.path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
           : -1);
   if (!source || !is_as_seen(source.get(), file)) return is_another(file);
-  if (!file.as_found && file.size < static_cast<std::int64_t>(kPiece)) {
+  if (!file.as_found && file.size < kSmallFile) {
     return keep_small(source.get(), file);
   }
   if (Result<void> made = make_folders(home_ + "/blobs"); !made) return made.error();
@@ -331,7 +146,7 @@ Result<std::string> SnapshotFolder::save(const SnapshotManifest& manifest) {
 
 Result<SnapshotManifest> SnapshotFolder::load(const std::string& digest) const {
   if (!is_digest(digest)) return invalid_input("'" + digest + "' is no snapshot");
-  const Result<std::string> text = read_home_file(home_ + "/snapshots/" + digest);
+  const Result<std::string> text = read_file(home_ + "/snapshots/" + digest);
   if (!text) return text.error();
   if (sha256_hex(*text) != digest) {
     return Error{ErrorCode::kCorrupt, "the snapshot " + digest + " is damaged"};
@@ -372,7 +187,7 @@ Result<std::vector<FileExtent>> SnapshotFolder::blob_extents(const std::string& 
 }
 
 // Content is written without waiting for the disk, so that a power cut may have damaged it.
-Result<void> SnapshotFolder::read_blob(const std::string& sha256, const BlobSink& sink) const {
+Result<void> SnapshotFolder::read_blob(const std::string& sha256, const ContentSink& sink) const {
   const std::string path = blob_path(sha256);
   const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) return io_error("cannot read '" + path + "'", errno);

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,6 +8,7 @@
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "control/snapshots.h"
+#include "exec/local/file_content.h"
 #include "exec/local/file_extents.h"
 
 namespace tutti {
@@ -19,14 +19,10 @@ Result<std::string> snapshot_text(const SnapshotManifest& manifest);
 // kCorrupt when it is not such a text.
 Result<SnapshotManifest> parse_snapshot(std::string_view text);
 
-std::string sha256_hex(std::string_view bytes);
-
 // Snapshots below one home: content in blobs/, manifests in snapshots/. All files are written whole
 // or not at all. Has no state of its own; safe from any thread.
 class SnapshotFolder final : public Snapshots {
  public:
-  using BlobSink = std::function<Result<void>(std::string_view)>;
-
   explicit SnapshotFolder(std::string home) : home_(std::move(home)) {}
 
   Result<std::vector<std::string>> missing(const SnapshotManifest& manifest) override;
@@ -42,7 +38,7 @@ class SnapshotFolder final : public Snapshots {
   Result<std::int64_t> blob_size(const std::string& sha256) const;
   // Hands a content to `sink` in pieces and checks it meanwhile. If it is damaged, which is known
   // only at its end, it is removed, so that it is asked for again: kCorrupt.
-  Result<void> read_blob(const std::string& sha256, const BlobSink& sink) const;
+  Result<void> read_blob(const std::string& sha256, const ContentSink& sink) const;
   // A content that is known to be whole, so that nobody has to check it; none: read_blob().
   UniqueFd open_known(const std::string& sha256) const;
   // Makes `folder` from a snapshot; it appears as a whole. Does nothing if it is there.

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/sha256.h"
 #include "exec/local/local_fixture.h"
 
 namespace tutti {
@@ -40,10 +41,6 @@ class SnapshotTest : public testing::Test {
   }
   std::string home_;
 };
-
-TEST(Sha256, it_is_the_one_that_everybody_means) {
-  EXPECT_EQ(sha256_hex("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
-}
 
 TEST(SnapshotText, any_byte_but_nul_comes_back) {
   std::string odd;

@@ -14,6 +14,7 @@
 #include <sstream>
 #include <thread>
 
+#include "base/sha256.h"
 #include "base/unique_fd.h"
 
 namespace tutti {

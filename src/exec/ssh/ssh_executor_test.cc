@@ -13,6 +13,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/sha256.h"
 #include "base/unique_fd.h"
 #include "exec/local/snapshot.h"
 

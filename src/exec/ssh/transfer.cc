@@ -17,6 +17,7 @@
 #include "base/spawn.h"
 #include "base/unique_fd.h"
 #include "core/spec/text.h"
+#include "exec/keeper/folders.h"
 #include "exec/local/snapshot.h"
 #include "exec/ssh/shell_quote.h"
 #include "exec/ssh/snapshot_change.h"
@@ -25,25 +26,11 @@
 namespace tutti {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr std::size_t kMostThreads = 4;
 constexpr int kPipeSize = 1 << 20;
 constexpr std::size_t kMostPadding = 64 << 10;
 // A program takes no longer word.
 constexpr std::size_t kLongestCommand = 64 << 10;
-
-Result<void> make_folders(const std::string& path) {
-  std::error_code failed;
-  fs::create_directories(path, failed);
-  if (failed) return io_error("cannot make the folder '" + path + "'", failed.value());
-  return {};
-}
-
-void remove_tree(const std::string& path) {
-  std::error_code ignored;
-  fs::remove_all(path, ignored);
-}
 
 bool has_program(const char* name) {
   const char* path = std::getenv("PATH");
@@ -366,7 +353,7 @@ Result<void> Transfers::collect_rest(const Collection& collection, const std::st
 Result<void> Transfers::collect_now(const Collection& collection, TransferMeter& meter) {
   const std::string partial = collection.folder + ".partial";
   std::error_code failed;
-  const bool begun = fs::exists(partial, failed);
+  const bool begun = std::filesystem::exists(partial, failed);
   if (Result<void> made = make_folders(partial); !made) return made;
   const bool rest = begun && collection.rsync && has_program("rsync");
   const Result<void> copied =

@@ -1,0 +1,22 @@
+#include "base/sha256.h"
+
+#include <gtest/gtest.h>
+
+namespace tutti {
+namespace {
+
+constexpr char kOfAbc[] = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+
+TEST(Sha256, is_that_of_the_standard) {
+  EXPECT_EQ(sha256_hex("abc"), kOfAbc);
+  EXPECT_EQ(sha256_hex(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+}
+
+TEST(Sha256, pieces_have_the_digest_of_the_whole) {
+  Sha256 hash;
+  for (const char* piece : {"a", "", "bc"}) hash.add(piece);
+  EXPECT_EQ(hash.finish(), kOfAbc);
+}
+
+}  // namespace
+}  // namespace tutti
