@@ -4,6 +4,7 @@
 
 #include <boost/json.hpp>
 
+#include "cli/ending.h"
 #include "cli/output/json.h"
 #include "cli/output/progress.h"
 #include "cli/output/render.h"

@@ -1,28 +1,23 @@
 #include "cli/job_request.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <boost/json.hpp>
-#include <cerrno>
-#include <cstdlib>
 #include <filesystem>
 #include <optional>
 
 #include "base/home.h"
-#include "base/unique_fd.h"
+#include "cli/copy_choice.h"
 #include "cli/environment.h"
 #include "cli/gang_request.h"
 #include "cli/job_fields.h"
-#include "cli/job_options.h"
+#include "cli/job_script.h"
 #include "cli/output/progress.h"
 #include "cli/output/text.h"
+#include "cli/read_text.h"
 #include "client/snapshot.h"
 #include "client/views.h"
 #include "core/spec/job_file.h"
-#include "core/spec/script.h"
 #include "core/spec/text.h"
 #include "core/spec/validate.h"
 #include "wire/job_json.h"
@@ -33,24 +28,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::size_t kLargestScript = std::size_t{4} << 20;
 constexpr std::size_t kLargestJobFile = std::size_t{16} << 20;
-
-constexpr OptionGroup kDirectiveGroups[] = {
-    {"", kResourceOptions}, {"", kJobOptions}, {"", kManyTasksOptions}};
-// The table against which the #TUTTI lines of a script are read.
-constexpr Verb kDirectives{.name = "submit",
-                           .aliases = kNoAliases,
-                           .summary = {},
-                           .description = {},
-                           .usage = {},
-                           .word_choices = {},
-                           .tail = Tail::kWords,
-                           .least_words = 0,
-                           .most_words = 0,
-                           .groups = kDirectiveGroups,
-                           .examples = {},
-                           .run = nullptr};
 
 json::array to_array(const std::vector<std::string>& words, std::size_t from = 0) {
   json::array array;
@@ -126,20 +104,6 @@ Result<void> complete(json::object& job, const Arguments& arguments,
   return complete_results(job);
 }
 
-// Whether the work directory is to be copied, from all places where options may stand.
-struct CopyChoice {
-  bool snapshot = false;
-  bool on = false;
-  bool no_copy = false;
-
-  void add(const Arguments& arguments) {
-    snapshot = snapshot || arguments.has("snapshot");
-    on = on || arguments.has("on");
-    no_copy = no_copy || arguments.has("no-copy");
-  }
-  bool wanted() const { return snapshot || (on && !no_copy); }
-};
-
 CopyChoice copy_choice(const Arguments& arguments) {
   CopyChoice choice;
   choice.add(arguments);
@@ -168,67 +132,11 @@ Result<void> check(const json::object& job) {
   return validate(*spec);
 }
 
-bool on_path(const std::string& program) {
-  const char* path = std::getenv("PATH");
-  std::string_view rest = path == nullptr ? std::string_view() : path;
-  while (!rest.empty()) {
-    const auto end = rest.find(':');
-    const std::string file = std::string(rest.substr(0, end)) + "/" + program;
-    if (::access(file.c_str(), X_OK) == 0) return true;
-    if (end == std::string_view::npos) break;
-    rest.remove_prefix(end + 1);
-  }
-  return false;
-}
-
-bool runnable(const std::string& word) {
-  if (word.find('/') != std::string::npos) return ::access(word.c_str(), X_OK) == 0;
-  return on_path(word);
-}
-
-// A script that is to be sent as text.
-struct Script {
-  std::string text;
-  ScriptHeader header;
-};
-
-// A file with #TUTTI lines is a script; so is one with a "#!" line that could not be executed as
-// the command it looks like. Nothing: the word is an ordinary command.
-Result<std::optional<Script>> script_at(const std::string& word) {
-  struct stat status {};
-  if (::stat(word.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return {std::nullopt};
-  if (static_cast<std::size_t>(status.st_size) > kLargestScript) return {std::nullopt};
-  auto text = read_text(word, kLargestScript);
-  if (!text || text->find('\0') != std::string::npos) return {std::nullopt};
-  const bool directives = text->starts_with("#TUTTI") || text->find("\n#TUTTI") != text->npos;
-  if (!directives && !(has_shebang(*text) && !runnable(word))) return {std::nullopt};
-  auto header = parse_script(*text);
-  if (!header) return invalid_input(word + ": " + header.error().message);
-  return {Script{std::move(*text), std::move(*header)}};
-}
-
 JobRequests single(json::object job, bool snapshot) {
   JobRequests requests;
   requests.jobs.push_back(std::move(job));
   requests.snapshots.push_back(snapshot);
   return requests;
-}
-
-// The #TUTTI lines of a script, one after the other. Returns the --env settings among them.
-Result<std::vector<std::string>> apply_directives(const Script& script, const std::string& path,
-                                                  json::object& job, CopyChoice& copy) {
-  std::vector<std::string> settings;
-  for (const Directive& directive : script.header.directives) {
-    auto parsed = parse_arguments(kDirectives, directive.tokens);
-    Result<void> applied = parsed ? apply_job_options(*parsed, job) : parsed.error();
-    if (!applied) {
-      return invalid_input(fmt::format("{}:{}: {}", path, directive.line, applied.error().message));
-    }
-    const auto list = parsed->list("env");
-    settings.insert(settings.end(), list.begin(), list.end());
-    copy.add(*parsed);
-  }
-  return settings;
 }
 
 Result<JobRequests> script_job(Session& session, const Arguments& arguments, const Script& script) {
@@ -364,24 +272,6 @@ Result<JobRequests> unchecked_jobs(Session& session, const Arguments& arguments)
 }
 
 }  // namespace
-
-Result<std::string> read_text(const std::string& path, std::size_t most) {
-  UniqueFd opened(path == "-" ? ::dup(STDIN_FILENO) : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!opened) return io_error("cannot read " + shown(path), errno);
-  std::string text;
-  std::string chunk(1 << 16, '\0');
-  while (true) {
-    const ssize_t got = ::read(opened.get(), chunk.data(), chunk.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return io_error("cannot read " + shown(path), errno);
-    if (got == 0) return text;
-    text.append(chunk.data(), static_cast<std::size_t>(got));
-    if (text.size() > most) {
-      return Error{ErrorCode::kExhausted,
-                   fmt::format("{} has more than {} MiB", shown(path), most >> 20)};
-    }
-  }
-}
 
 std::uint64_t ranks_in(const json::value& job) {
   std::uint64_t ranks = 0;

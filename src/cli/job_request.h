@@ -47,7 +47,4 @@ bool has_many_tasks(const boost::json::value& job);
 // Where the digests of files in snapshots are remembered; empty: nowhere.
 std::string digest_file();
 
-// The whole text of a file; "-" is stdin. At most `most` bytes.
-Result<std::string> read_text(const std::string& path, std::size_t most);
-
 }  // namespace tutti

@@ -4,7 +4,7 @@
 #include <boost/json.hpp>
 #include <map>
 
-#include "cli/job_request.h"
+#include "cli/read_text.h"
 #include "client/views.h"
 #include "core/spec/text.h"
 #include "wire/speed_json.h"

@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "cli/job_request.h"
+#include "cli/read_text.h"
 #include "core/spec/machine.h"
 #include "core/spec/text.h"
 

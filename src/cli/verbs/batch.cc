@@ -8,6 +8,7 @@
 #include "cli/job_request.h"
 #include "cli/output/json.h"
 #include "cli/output/text.h"
+#include "cli/read_text.h"
 #include "cli/session.h"
 #include "cli/submission.h"
 #include "cli/verbs/verbs.h"

@@ -4,8 +4,8 @@
 
 #include "cli/arguments.h"
 #include "cli/job_options.h"
-#include "cli/job_request.h"
 #include "cli/machines/remote_batch.h"
+#include "cli/read_text.h"
 #include "cli/session.h"
 #include "cli/verbs/verbs.h"
 #include "core/spec/quantity.h"

@@ -3,6 +3,7 @@
 #include <boost/json.hpp>
 
 #include "cli/arguments.h"
+#include "cli/ending.h"
 #include "cli/follow.h"
 #include "cli/follow_batch.h"
 #include "cli/job_options.h"

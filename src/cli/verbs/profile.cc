@@ -8,11 +8,11 @@
 
 #include "cli/arguments.h"
 #include "cli/job_options.h"
-#include "cli/job_request.h"
 #include "cli/output/json.h"
 #include "cli/output/plan.h"
 #include "cli/output/profiles.h"
 #include "cli/output/text.h"
+#include "cli/read_text.h"
 #include "cli/session.h"
 #include "cli/speeds.h"
 #include "cli/unknown_word.h"

@@ -3,6 +3,7 @@
 #include <boost/json.hpp>
 
 #include "cli/arguments.h"
+#include "cli/ending.h"
 #include "cli/follow.h"
 #include "cli/job_options.h"
 #include "cli/output/json.h"
