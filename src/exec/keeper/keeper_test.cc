@@ -15,6 +15,7 @@
 #include "exec/keeper/link.h"
 #include "exec/keeper/messages.h"
 #include "exec/local/keeper_process.h"
+#include "exec/testing/eventually.h"
 
 // A keeper as a child of the test, spoken to in its own protocol.
 
@@ -27,10 +28,10 @@ constexpr int kPatienceMs = 30000;
 class Controller {
  public:
   explicit Controller(const std::string& home) {
-    for (int i = 0; i < kPatienceMs && !fd_; ++i) {
+    EXPECT_TRUE(eventually([&] {
       if (Result<UniqueFd> fd = connect_to_keeper(home)) fd_ = std::move(*fd);
-      if (!fd_) usleep(1000);
-    }
+      return static_cast<bool>(fd_);
+    }));
   }
   template <typename Message>
   Controller& send(const Message& message) {

@@ -22,20 +22,9 @@
 #include "exec/keeper/processes.h"
 #include "exec/local/local_executor.h"
 #include "exec/local/sweep.h"
+#include "exec/testing/eventually.h"
 
 namespace tutti {
-
-inline constexpr std::chrono::seconds kPatience{30};
-
-// Waits for something that nobody announces.
-inline bool eventually(const std::function<bool()>& holds) {
-  const auto until = std::chrono::steady_clock::now() + kPatience;
-  while (!holds()) {
-    if (std::chrono::steady_clock::now() > until) return false;
-    usleep(1000);
-  }
-  return true;
-}
 
 // Remembers what an executor reports. Any thread.
 class Recorder final : public ReportSink {

@@ -24,6 +24,7 @@
 #include "exec/keeper/processes.h"
 #include "exec/ssh/agent_script.h"
 #include "exec/ssh/shell_quote.h"
+#include "exec/testing/eventually.h"
 
 namespace tutti {
 
@@ -195,15 +196,6 @@ class AgentFixture : public testing::TestWithParam<Shell> {
     for (const pid_t pid : processes()) kill(pid, SIGKILL);
     std::error_code failed;
     std::filesystem::remove_all(folder_, failed);
-  }
-
-  static bool eventually(const std::function<bool()>& holds) {
-    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-    while (!holds()) {
-      if (std::chrono::steady_clock::now() > until) return false;
-      usleep(2000);
-    }
-    return true;
   }
 
   // All processes that come from a shell of this host.

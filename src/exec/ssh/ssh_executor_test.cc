@@ -16,6 +16,7 @@
 #include "base/sha256.h"
 #include "base/unique_fd.h"
 #include "exec/local/snapshot.h"
+#include "exec/testing/eventually.h"
 
 namespace tutti {
 namespace {
@@ -229,8 +230,7 @@ TEST_F(SshExecutorTest, output_comes_while_it_runs) {
       order(0, "echo first; until [ -e '" + folder_ + "/go' ]; do sleep 0.05; done");
   executor_->order({wanted});
   reports_.await<AttemptStarted>();
-  for (int i = 0; i < 600 && out(0) != "first\n"; ++i) usleep(20'000);
-  EXPECT_EQ(out(0), "first\n");
+  EXPECT_TRUE(eventually([&] { return out(0) == "first\n"; })) << out(0);
   write(folder_ + "/go", "");
   EXPECT_TRUE(reports_.end_of(wanted.attempt).outcome.succeeded());
 }
@@ -244,8 +244,7 @@ TEST_F(SshExecutorTest, what_was_forgotten_leaves_nothing_on_the_host) {
       if (entry.path().filename() == "7.0.1") return true;
     return false;
   };
-  for (int i = 0; i < 600 && left(); ++i) usleep(20'000);
-  EXPECT_FALSE(left());
+  EXPECT_TRUE(eventually([&] { return !left(); }));
 }
 
 TEST_F(SshExecutorTest, a_stop_ends_it_as_cancelled) {
@@ -316,8 +315,7 @@ TEST_F(SshExecutorTest, after_its_patience_an_attempt_is_lost_and_what_still_run
   EXPECT_THAT(lost.outcome.message, HasSubstr("cut off"));
   executor_->journalled(std::vector<AttemptId>{wanted.attempt});
   fs::remove(folder_ + "/down/box");
-  for (int i = 0; i < 1200 && !fs::exists(folder_ + "/stopped"); ++i) usleep(20'000);
-  EXPECT_TRUE(fs::exists(folder_ + "/stopped"));
+  EXPECT_TRUE(eventually([&] { return fs::exists(folder_ + "/stopped"); }));
 }
 
 TEST_F(SshExecutorTest, a_later_daemon_collects_what_ended_meanwhile) {
