@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cli/verb.h"
+#include "core/spec/command_line.h"
 
 namespace tutti {
 namespace {
@@ -79,19 +80,6 @@ std::string bash_verb(const Verb& verb) {
   return out;
 }
 
-// Text inside single quotes of a shell.
-std::string quote(std::string_view text) {
-  std::string out = "'";
-  for (const char c : text) {
-    if (c == '\'') {
-      out += "'\\''";
-    } else {
-      out += c;
-    }
-  }
-  return out + "'";
-}
-
 // Brackets and colons separate the parts of a zsh specification.
 std::string zsh_help(std::string_view text) {
   std::string out;
@@ -123,11 +111,13 @@ std::string zsh_option(const Option& option) {
   const std::string tail = fmt::format("[{}]{}", zsh_help(option.help), value);
   std::string out;
   if (option.letter != 0) {
-    out += fmt::format("        {} \\\n",
-                       quote(fmt::format("{}-{}{}", repeats ? "*" : "", option.letter, tail)));
+    out +=
+        fmt::format("        {} \\\n",
+                    single_quoted(fmt::format("{}-{}{}", repeats ? "*" : "", option.letter, tail)));
   }
-  return out + fmt::format("        {} \\\n",
-                           quote(fmt::format("{}--{}{}", repeats ? "*" : "", option.name, tail)));
+  return out +
+         fmt::format("        {} \\\n",
+                     single_quoted(fmt::format("{}--{}{}", repeats ? "*" : "", option.name, tail)));
 }
 
 std::string fish_option(const Verb& verb, const Option& option) {
@@ -138,9 +128,10 @@ std::string fish_option(const Verb& verb, const Option& option) {
   if (option.letter != 0) out += fmt::format(" -s {}", option.letter);
   if (option.kind != Option::Kind::kFlag) {
     out += option.choices == "<file>" || option.choices == "<folder>" ? " -r -F" : " -x";
-    if (!option.choices.empty() && option.choices[0] != '<') out += " -a " + quote(option.choices);
+    if (!option.choices.empty() && option.choices[0] != '<')
+      out += " -a " + single_quoted(option.choices);
   }
-  return out + " -d " + quote(option.help) + "\n";
+  return out + " -d " + single_quoted(option.help) + "\n";
 }
 
 std::string fish_words(const Verb& verb) {
@@ -151,16 +142,16 @@ std::string fish_words(const Verb& verb) {
   if (verb.word_choices == "<file>" || verb.word_choices == "<command>") return head + " -F\n";
   if (verb.word_choices == "<job>") return head + fmt::format(" -a 'last all ({})'\n", kJobs);
   if (verb.word_choices == "<one-job>") return head + fmt::format(" -a 'last ({})'\n", kJobs);
-  if (verb.word_choices == "<verb>") return head + " -a " + quote(all_names()) + "\n";
+  if (verb.word_choices == "<verb>") return head + " -a " + single_quoted(all_names()) + "\n";
   if (verb.word_choices.empty()) return {};
   if (verb.later_choices == "<node>") {
     const std::string first = fmt::format("__fish_seen_subcommand_from {}", verb.word_choices);
     const std::string both =
         fmt::format("complete -c tutti -n '__fish_seen_subcommand_from {}", seen);
     return fmt::format("{0}; and not {1}' -a {2}\n{0}; and {1}' -a '({3})'\n", both, first,
-                       quote(verb.word_choices), kNodes);
+                       single_quoted(verb.word_choices), kNodes);
   }
-  return head + " -a " + quote(verb.word_choices) + "\n";
+  return head + " -a " + single_quoted(verb.word_choices) + "\n";
 }
 
 }  // namespace
@@ -190,8 +181,8 @@ std::string zsh_completions() {
   out += fmt::format("  nodes=(${{(f)\"$({})\"}})\n", kNodes);
   out += "  compadd -a nodes\n}\n\n_tutti() {\n  local -a verbs\n  verbs=(\n";
   for (const Verb* verb : all_verbs()) {
-    out +=
-        fmt::format("    {}\n", quote(fmt::format("{}:{}", verb->name, zsh_help(verb->summary))));
+    out += fmt::format("    {}\n",
+                       single_quoted(fmt::format("{}:{}", verb->name, zsh_help(verb->summary))));
   }
   out +=
       "  )\n"
@@ -211,10 +202,11 @@ std::string zsh_completions() {
     const bool later = !verb->later_choices.empty();
     if (later)
       out += fmt::format("        {} \\\n",
-                         quote(fmt::format("1: :{}", zsh_action(verb->word_choices))));
-    out += fmt::format(
-        "        {} ;;\n",
-        quote(fmt::format("*: :{}", zsh_action(later ? verb->later_choices : verb->word_choices))));
+                         single_quoted(fmt::format("1: :{}", zsh_action(verb->word_choices))));
+    out +=
+        fmt::format("        {} ;;\n",
+                    single_quoted(fmt::format(
+                        "*: :{}", zsh_action(later ? verb->later_choices : verb->word_choices))));
   }
   return out + "  esac\n}\n_tutti \"$@\"\n";
 }
@@ -223,7 +215,7 @@ std::string fish_completions() {
   std::string out = "# fish completion for tutti\ncomplete -c tutti -f\n";
   for (const Verb* verb : all_verbs()) {
     out += fmt::format("complete -c tutti -n __fish_use_subcommand -a {} -d {}\n", verb->name,
-                       quote(verb->summary));
+                       single_quoted(verb->summary));
   }
   for (const Verb* verb : all_verbs()) {
     out += fish_words(*verb);

@@ -136,6 +136,7 @@ std::string shell_quote(std::string_view text) {
 std::string single_quoted(std::string_view text) {
   std::string out = "'";
   for (const char c : text) {
+    // Nothing is special between single quotes but the quote itself.
     if (c == '\'') {
       out += "'\\''";
     } else {

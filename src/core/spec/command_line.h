@@ -17,7 +17,7 @@ namespace tutti {
 // …).
 Command command_of_line(std::string_view line);
 
-// The one quoting function: `text` as exactly one word of a POSIX shell, wherever a word may stand.
+// The text as exactly one word of a POSIX shell, wherever a word may stand.
 // Words that mean themselves stay bare, for reading. The text must not hold NUL.
 std::string shell_quote(std::string_view text);
 

@@ -75,7 +75,6 @@ PipedProcess& PipedProcess::operator=(PipedProcess&& other) noexcept {
   err_ = std::move(other.err_);
   input_ = std::move(other.input_);
   sent_ = other.sent_;
-  finishing_ = other.finishing_;
   output = std::move(other.output);
   errors = std::move(other.errors);
   return *this;
@@ -100,12 +99,11 @@ void PipedProcess::flush() {
   if (sent_ == input_.size() || !in_) {
     input_.clear();
     sent_ = 0;
-    if (finishing_) in_.reset();
   }
 }
 
 void PipedProcess::add_to(std::vector<pollfd>& polled) const {
-  const bool writes = in_ && (sent_ < input_.size() || finishing_);
+  const bool writes = in_ && sent_ < input_.size();
   polled.push_back({writes ? in_.get() : -1, POLLOUT, 0});
   polled.push_back({out_.get(), POLLIN, 0});
   polled.push_back({err_.get(), POLLIN, 0});

@@ -28,8 +28,6 @@ class PipedProcess {
   // To be written as soon as it is taken.
   void send(std::string_view text);
   std::size_t unsent() const { return input_.size() - sent_; }
-  // Closes its standard input once everything is written.
-  void finish_input() { finishing_ = true; }
 
   // What to poll for; positions of descriptors that are closed have fd -1.
   void add_to(std::vector<pollfd>& polled) const;
@@ -53,7 +51,6 @@ class PipedProcess {
   UniqueFd err_;
   std::string input_;
   std::size_t sent_ = 0;
-  bool finishing_ = false;
 };
 
 }  // namespace tutti

@@ -1,21 +1,13 @@
 #include "exec/ssh/shell_quote.h"
 
 #include "base/check.h"
+#include "core/spec/command_line.h"
 
 namespace tutti {
 
 std::string shell_quoted(std::string_view text) {
   TUTTI_CHECK(text.find('\0') == std::string_view::npos);
-  std::string quoted = "'";
-  for (const char c : text) {
-    // Nothing is special between single quotes but the quote itself.
-    if (c == '\'')
-      quoted += "'\\''";
-    else
-      quoted += c;
-  }
-  quoted += '\'';
-  return quoted;
+  return single_quoted(text);
 }
 
 std::string shell_line(const std::vector<std::string>& words) {
