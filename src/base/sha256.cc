@@ -3,8 +3,10 @@
 #include <openssl/evp.h>
 
 #include <array>
+#include <span>
 
 #include "base/check.h"
+#include "base/hex.h"
 
 namespace tutti {
 
@@ -20,18 +22,18 @@ std::string Sha256::finish() {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   unsigned size = 0;
   EVP_DigestFinal_ex(context_.get(), digest.data(), &size);
-  std::string text;
-  for (unsigned i = 0; i < size; ++i) {
-    text += "0123456789abcdef"[digest[i] >> 4];
-    text += "0123456789abcdef"[digest[i] & 15];
-  }
-  return text;
+  return hex_of(std::span(digest).first(size));
 }
 
 std::string sha256_hex(std::string_view bytes) {
   Sha256 hash;
   hash.add(bytes);
   return hash.finish();
+}
+
+bool is_sha256(std::string_view text) {
+  constexpr std::size_t kDigits = 64;
+  return text.size() == kDigits && text.find_first_not_of("0123456789abcdef") == text.npos;
 }
 
 }  // namespace tutti

@@ -23,4 +23,7 @@ class Sha256 {
 // The digest of content that is there as a whole.
 std::string sha256_hex(std::string_view bytes);
 
+// Whether it is written like such a digest.
+bool is_sha256(std::string_view text);
+
 }  // namespace tutti

@@ -18,5 +18,13 @@ TEST(Sha256, pieces_have_the_digest_of_the_whole) {
   EXPECT_EQ(hash.finish(), kOfAbc);
 }
 
+TEST(Sha256, only_64_lower_case_digits_are_a_digest) {
+  const std::string digest = kOfAbc;
+  EXPECT_TRUE(is_sha256(digest));
+  EXPECT_FALSE(is_sha256(digest.substr(1)));
+  EXPECT_FALSE(is_sha256(digest + "0"));
+  EXPECT_FALSE(is_sha256("B" + digest.substr(1)));
+}
+
 }  // namespace
 }  // namespace tutti

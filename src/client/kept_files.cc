@@ -4,6 +4,7 @@
 #include <boost/json.hpp>
 #include <cstdint>
 
+#include "base/sha256.h"
 #include "client/digest_cache.h"
 #include "wire/text_json.h"
 
@@ -39,10 +40,6 @@ json::object file_to_json(const FileToKeep& file, KeptAs as) {
           {"as_found", as == KeptAs::kFound}};
 }
 
-bool is_digest(std::string_view text) {
-  return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
-}
-
 Result<std::vector<std::string>> digests_of(const json::value& answer, std::size_t count) {
   const Error odd{ErrorCode::kInternal, "snapshot: the daemon's answer lacks digests"};
   const auto* object = answer.if_object();
@@ -52,7 +49,7 @@ Result<std::vector<std::string>> digests_of(const json::value& answer, std::size
   std::vector<std::string> digests;
   for (const json::value& element : *list) {
     const auto* text = element.if_string();
-    if (!element.is_null() && (text == nullptr || !is_digest(*text))) return odd;
+    if (!element.is_null() && (text == nullptr || !is_sha256(*text))) return odd;
     digests.emplace_back(text != nullptr ? std::string(*text) : "");
   }
   return digests;

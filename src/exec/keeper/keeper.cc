@@ -8,7 +8,6 @@
 #include <sys/epoll.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
-#include <sys/random.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -18,6 +17,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/random_word.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "exec/keeper/cgroups.h"
@@ -34,19 +34,6 @@ namespace {
 
 constexpr std::int64_t kHoldUs = 5 * 1000;
 constexpr std::int64_t kFirstControllerUs = 30 * 1000 * 1000;
-
-std::string make_incarnation() {
-  std::array<unsigned char, 16> bytes{};
-  if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
-    check_failed(__FILE__, __LINE__, "getrandom");
-  }
-  std::string text;
-  for (const unsigned char byte : bytes) {
-    text += "0123456789abcdef"[byte >> 4];
-    text += "0123456789abcdef"[byte & 15];
-  }
-  return text;
-}
 
 // The loop: orders come in, children end, time passes; what each means is the Supervisor's
 // business.
@@ -266,7 +253,7 @@ Result<void> keep(const std::string& home) {
   if (!lock) return io_error("cannot open '" + lock_path + "'", errno);
   if (flock(lock.get(), LOCK_EX | LOCK_NB) != 0) return conflict("another keeper runs already");
   write_pid(lock.get());
-  const std::string incarnation = make_incarnation();
+  const std::string incarnation = random_word();
   Result<Launcher> launcher = Launcher::create(home, incarnation);
   if (!launcher) return launcher.error();
   launcher->raise_own_limits();

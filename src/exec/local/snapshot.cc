@@ -16,14 +16,8 @@
 namespace tutti {
 namespace {
 
-constexpr std::size_t kDigestDigits = 64;
 // What is smaller is read as a whole.
 constexpr std::int64_t kSmallFile = std::int64_t{256} << 10;
-
-bool is_digest(std::string_view text) {
-  return text.size() == kDigestDigits &&
-         text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
-}
 
 std::int64_t nanoseconds(const timespec& time) {
   return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
@@ -65,7 +59,7 @@ Result<std::vector<std::string>> SnapshotFolder::missing(const SnapshotManifest&
 }
 
 Result<void> SnapshotFolder::put_blob(const std::string& sha256, std::string_view bytes) {
-  if (!is_digest(sha256)) return invalid_input("'" + sha256 + "' is no SHA-256 digest");
+  if (!is_sha256(sha256)) return invalid_input("'" + sha256 + "' is no SHA-256 digest");
   if (sha256_hex(bytes) != sha256) {
     return invalid_input("the content does not have the digest " + sha256);
   }
@@ -145,7 +139,7 @@ Result<std::string> SnapshotFolder::save(const SnapshotManifest& manifest) {
 }
 
 Result<SnapshotManifest> SnapshotFolder::load(const std::string& digest) const {
-  if (!is_digest(digest)) return invalid_input("'" + digest + "' is no snapshot");
+  if (!is_sha256(digest)) return invalid_input("'" + digest + "' is no snapshot");
   const Result<std::string> text = read_file(home_ + "/snapshots/" + digest);
   if (!text) return text.error();
   if (sha256_hex(*text) != digest) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/sha256.h"
 #include "exec/local/snapshot.h"
 
 namespace tutti {
@@ -66,9 +67,7 @@ bool is_sound(const SnapshotEntry& entry) {
   if (!stays_below(entry.path)) return false;
   if (entry.link_target.find('\0') != std::string::npos) return false;
   if (!entry.link_target.empty()) return entry.sha256.empty();
-  if (entry.sha256.empty()) return true;
-  return entry.sha256.size() == 64 &&
-         entry.sha256.find_first_not_of("0123456789abcdef") == std::string::npos;
+  return entry.sha256.empty() || is_sha256(entry.sha256);
 }
 
 // In sorted order: no path twice, and none below what is no folder.
