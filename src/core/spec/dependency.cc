@@ -28,7 +28,7 @@ Result<Dependency> parse_dependency(std::string_view text) {
   const std::size_t colon = body.find(':');
   const std::string_view number = body.substr(0, colon);
   const auto id = parse_digits(number, kMaxJobId);
-  if (!id && !number.empty() && number.find_first_not_of("0123456789") == number.npos)
+  if (!id && is_digits(number))
     return invalid_input("after " + shown(text) + ": no job has so large a number");
   if (!id || *id == 0) return bad_dependency(text);
   Dependency dependency{JobId(*id), When::kSuccess};

@@ -31,8 +31,7 @@ Error over_limit(std::string_view text, const std::string& limit) {
 
 // A whole number above zero, however large.
 bool is_positive(std::string_view text) {
-  return text.find_first_not_of("0123456789") == text.npos &&
-         text.find_first_not_of('0') != text.npos;
+  return is_digits(text) && text.find_first_not_of('0') != text.npos;
 }
 
 bool is_type(std::string_view text) {

@@ -67,10 +67,6 @@ Error bad(std::string_view what, std::string_view text, std::string_view why) {
   return invalid_input(std::string(what) + " " + shown(text) + ": " + std::string(why));
 }
 
-bool is_number(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), is_digit);
-}
-
 constexpr std::string_view kMemoryExample =
     "write a number and K, M, G or T, such as 20G or 512M (a bare number is MiB)";
 
@@ -137,7 +133,7 @@ Result<Duration> parse_clock(std::string_view text) {
     const std::string_view number = rest.substr(0, dash);
     const auto value = parse_digits(number, 36600);
     if (!value)
-      return bad("duration", text, is_number(number) ? kDurationTooLong : kDurationExample);
+      return bad("duration", text, is_digits(number) ? kDurationTooLong : kDurationExample);
     days = static_cast<std::int64_t>(*value);
     rest.remove_prefix(dash + 1);
   }
@@ -149,7 +145,7 @@ Result<Duration> parse_clock(std::string_view text) {
     const std::uint64_t most = leading ? 60'000'000 : count == 0 ? 23 : 59;
     const std::string_view number = rest.substr(0, colon);
     const auto value = parse_digits(number, most);
-    if (!value && leading && is_number(number)) return bad("duration", text, kDurationTooLong);
+    if (!value && leading && is_digits(number)) return bad("duration", text, kDurationTooLong);
     if (!value || count == parts.size()) return bad("duration", text, kDurationExample);
     parts[count++] = static_cast<std::int64_t>(*value);
     if (colon == std::string_view::npos) break;
@@ -277,11 +273,11 @@ Result<DeviceRequest> parse_gpus(std::string_view text) {
   const std::size_t colon = body.rfind(':');
   DeviceRequest request;
   request.count = 1;
-  const bool only_number = is_number(body);
+  const bool only_number = is_digits(body);
   if (only_number || colon != std::string_view::npos) {
     const std::string_view number = only_number ? body : body.substr(colon + 1);
     const auto count = parse_digits(number, 4096);
-    if (!count && is_number(number))
+    if (!count && is_digits(number))
       return bad("gpus", text, "is more than any machine has (at most 4096)");
     if (!count) return bad("gpus", text, kExample);
     request.count = static_cast<std::uint32_t>(*count);

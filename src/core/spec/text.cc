@@ -72,6 +72,10 @@ std::optional<std::size_t> first_control_character(std::string_view text) {
   return static_cast<std::size_t>(found - text.begin());
 }
 
+bool is_digits(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == text.npos;
+}
+
 std::optional<std::uint64_t> parse_digits(std::string_view text, std::uint64_t max) {
   std::uint64_t value = 0;
   const char* const end = text.data() + text.size();

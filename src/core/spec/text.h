@@ -19,6 +19,9 @@ std::optional<std::size_t> first_invalid_utf8(std::string_view text);
 // The position of the first control character (below 32, or 127), or nothing.
 std::optional<std::size_t> first_control_character(std::string_view text);
 
+// Whether it is decimal digits, however many; not when it is empty.
+bool is_digits(std::string_view text);
+
 // Decimal digits only, at most `max`; nothing for everything else.
 std::optional<std::uint64_t> parse_digits(std::string_view text, std::uint64_t max);
 
