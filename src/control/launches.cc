@@ -30,15 +30,6 @@ std::size_t bytes_of(const JobSpec& spec) {
   return bytes;
 }
 
-// A template, because what is kept is private.
-template <typename Kept>
-std::size_t kept_bytes(const Kept& kept) {
-  std::size_t bytes = bytes_of(kept.spec) + bytes_of(kept.lines);
-  for (const auto& context : kept.contexts)
-    bytes += bytes_of(context->env) + bytes_of(context->remote_env);
-  return bytes;
-}
-
 }  // namespace
 
 const JobSpec& Launches::remember(JobId job, JobSpec spec) {
@@ -53,6 +44,13 @@ void Launches::forget() {
   submitted_.clear();
   kept_.clear();
   recent_.clear();
+}
+
+std::size_t Launches::kept_bytes(const Kept& kept) {
+  std::size_t bytes = bytes_of(kept.spec) + bytes_of(kept.lines);
+  for (const auto& context : kept.contexts)
+    bytes += bytes_of(context->env) + bytes_of(context->remote_env);
+  return bytes;
 }
 
 Result<Launches::Kept*> Launches::kept(JobId job) {

@@ -46,6 +46,7 @@ class Launches {
     std::uint32_t first_line = 0;
     std::list<JobId>::iterator recency;
   };
+  static std::size_t kept_bytes(const Kept& kept);
   Result<Kept*> kept(JobId job);
   Result<std::string> line(JobId job, Kept& kept, std::uint32_t index);
 
