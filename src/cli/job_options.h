@@ -140,6 +140,16 @@ inline constexpr Option kManyTasksOptions[] = {
 inline constexpr Option kHelpOption{"help", 'h', Kind::kFlag, {}, "show this help", {}};
 inline constexpr Option kJsonOption{"json", 0, Kind::kFlag, {}, "print one JSON object", {}};
 
+inline constexpr Option kDryRunOption{
+    "dry-run", 0, Kind::kFlag, {}, "say whether and when it would start, and submit nothing", {}};
+inline constexpr Option kNoContainerOption{
+    "no-container",
+    0,
+    Kind::kFlag,
+    {},
+    "run the commands of a job file or manifest as processes, not in its container image",
+    {}};
+
 inline constexpr Option kHelpOnly[] = {kHelpOption};
 inline constexpr Option kJsonAndHelp[] = {kJsonOption, kHelpOption};
 

@@ -42,7 +42,7 @@ constexpr Option kOwnOptions[] = {
      "with --from-json: the command, with {key} for values",
      {}},
     {"detach", 0, Kind::kFlag, {}, "return at once", {}},
-    {"dry-run", 0, Kind::kFlag, {}, "say whether and when it would start, and submit nothing", {}},
+    kDryRunOption,
     {"quiet", 'q', Kind::kFlag, {}, "no summary; with --detach print only the job's id", {}},
     kJsonOption,
     kHelpOption,

@@ -19,13 +19,8 @@ namespace tutti {
 namespace {
 
 constexpr Option kOwnOptions[] = {
-    {"dry-run", 0, Kind::kFlag, {}, "say whether and when it would start, and submit nothing", {}},
-    {"no-container",
-     0,
-     Kind::kFlag,
-     {},
-     "run the commands of a job file or manifest as processes, not in its container image",
-     {}},
+    kDryRunOption,
+    kNoContainerOption,
     {"verbose", 'v', Kind::kFlag, {}, "tell the job's id and result on stderr", {}},
     {"quiet", 'q', Kind::kFlag, {}, "say nothing about why it waits or ended", {}},
     kJsonOption,
