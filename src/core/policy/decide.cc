@@ -34,21 +34,6 @@ TimePoint bounded_end_of(const GroupView& view, TimePoint now) {
   return view.bound().value > 0 ? now + view.bound() : TimePoint();
 }
 
-// Whether all ready ranks of a gang were placed.
-bool place_gang(const ReadyJob& gang, TimePoint bounded_end, const Snapshot& snapshot,
-                Workspace& workspace, Plan& plan) {
-  std::vector<Allocation> grants = place_together(workspace.nodes(), gang.ranks,
-                                                  {&plan.reservation, bounded_end, snapshot.demand,
-                                                   gang.job.value * 64 + gang.tries, gang.former});
-  if (grants.size() < gang.ranks.size()) return false;
-  for (const Allocation& one : grants) {
-    workspace.take(one);
-    charge(plan.reservation, one, bounded_end);
-  }
-  plan.gangs.push_back({gang.job, std::move(grants)});
-  return true;
-}
-
 // The gangs that found no room in this pass. Who wants the same finds none either: what is free
 // becomes less, and what is reserved does not.
 class FailedGangs {
@@ -68,11 +53,6 @@ class FailedGangs {
  private:
   std::vector<std::pair<const ReadyJob*, TimePoint>> failed_;
 };
-
-// Whether jobs that the snapshot leaves out are older.
-bool is_beyond(const Snapshot& snapshot, const QueueOrder& order, std::size_t position) {
-  return snapshot.beyond.value > 0 && snapshot.beyond < order.head(position).job;
-}
 
 // What a group would take, the best first.
 std::span<const Request> requests_of(const GroupView& view) {
@@ -128,78 +108,126 @@ class RoomLeft {
   std::map<std::size_t, std::vector<std::uint32_t>> left_;  // of those that this pass gave some
 };
 
+// One call of decide(): what it has placed so far, and who found no room.
+class Pass {
+ public:
+  explicit Pass(const Snapshot& snapshot)
+      : snapshot_(snapshot),
+        strict_(snapshot.ordering == Ordering::kFifo),
+        order_(make_order(snapshot)),
+        workspace_(snapshot.nodes, snapshot.demand),
+        room_(snapshot),
+        taken_(snapshot.groups.size()) {}
+
+  Plan run() {
+    // What has begun comes first: it holds room while it waits for the rest of itself.
+    for (const auto& [group, gang] : snapshot_.regrowing) place_gang(gang, TimePoint());
+    while (const auto position = plan_.closed ? std::nullopt : order_->next()) {
+      // In strict order whoever is removed without having started ends the pass.
+      if (is_beyond(*position) || (strict_ && plan_.more)) {
+        plan_.more = true;
+        break;
+      }
+      plan_.closed = strict_;
+      serve(*position);
+    }
+    // Whoever the snapshot leaves out comes next.
+    if (snapshot_.beyond.value > 0 && !plan_.closed) plan_.more = true;
+    if (!plan_.more && !strict_) look_ahead(snapshot_, blocked_, taken_, plan_);
+    return std::move(plan_);
+  }
+
+ private:
+  // Whether jobs that the snapshot leaves out are older.
+  bool is_beyond(std::size_t position) const {
+    return snapshot_.beyond.value > 0 && snapshot_.beyond < order_->head(position).job;
+  }
+
+  void serve(std::size_t position) {
+    const GroupView& view = snapshot_.groups[position];
+    if (view.measured_by.value > 0 || (view.measure && measured_.contains(view.key->kind)))
+      return order_->remove(position);
+    const TimePoint bounded_end = bounded_end_of(view, snapshot_.now);
+    if (order_->head(position).ranks.empty())
+      start_task(position, bounded_end);
+    else
+      start_gang(position, bounded_end);
+  }
+
+  void start_task(std::size_t position, TimePoint bounded_end) {
+    const GroupView& view = snapshot_.groups[position];
+    const auto place =
+        find_place(view, workspace_, plan_.reservation, bounded_end, room_.of(position));
+    if (!place) {
+      if (room_.used_up(position)) return order_->remove(position);
+      if (!plan_.reservation && !strict_)
+        plan_.reservation = reserve_for(view, snapshot_, workspace_, room_.of(position));
+      return block(position);
+    }
+    const std::uint64_t port_seed = order_->head(position).job.value * 64 + taken_[position];
+    Allocation allocation =
+        workspace_.take(*place->request, place->node, plan_.reservation, bounded_end, port_seed);
+    room_.take(position, place->node);
+    allocation.measuring = view.measure;
+    if (view.measure) measured_.insert(view.key->kind);
+    charge(plan_.reservation, allocation, bounded_end);
+    plan_.starts.push_back({view.group, std::move(allocation), false});
+    ++taken_[position];
+    plan_.closed = false;
+    if (!order_->granted(position) && taken_[position] < view.ready) plan_.more = true;
+  }
+
+  void start_gang(std::size_t position, TimePoint bounded_end) {
+    const GroupView& view = snapshot_.groups[position];
+    const ReadyJob& head = order_->head(position);
+    if (failed_.has_like(head, bounded_end) || !place_gang(head, bounded_end)) {
+      failed_.add(head, bounded_end);
+      if (!plan_.reservation && !strict_)
+        plan_.reservation = reserve_for_gang(view, head, snapshot_, workspace_.nodes());
+      return block(position);
+    }
+    taken_[position] += head.tasks;
+    plan_.closed = false;
+    if (!order_->granted_head(position) && taken_[position] < view.ready) plan_.more = true;
+  }
+
+  // Whether all ready ranks of a gang were placed.
+  bool place_gang(const ReadyJob& gang, TimePoint bounded_end) {
+    std::vector<Allocation> grants =
+        place_together(workspace_.nodes(), gang.ranks,
+                       {&plan_.reservation, bounded_end, snapshot_.demand,
+                        gang.job.value * 64 + gang.tries, gang.former});
+    if (grants.size() < gang.ranks.size()) return false;
+    for (const Allocation& one : grants) {
+      workspace_.take(one);
+      charge(plan_.reservation, one, bounded_end);
+    }
+    plan_.gangs.push_back({gang.job, std::move(grants)});
+    return true;
+  }
+
+  // It found no room.
+  void block(std::size_t position) {
+    blocked_.push_back(position);
+    order_->remove(position);
+  }
+
+  const Snapshot& snapshot_;
+  const bool strict_;
+  const std::unique_ptr<QueueOrder> order_;
+  Workspace workspace_;
+  RoomLeft room_;
+  std::set<std::string_view> measured_;  // kinds of which this pass starts the first run
+  std::vector<std::size_t> blocked_;
+  std::vector<std::uint64_t> taken_;  // tasks, by position of their group
+  FailedGangs failed_;
+  Plan plan_;
+};
+
 }  // namespace
 
 Plan decide(const Snapshot& snapshot) {
-  Plan plan;
-  const std::unique_ptr<QueueOrder> order = make_order(snapshot);
-  Workspace workspace(snapshot.nodes, snapshot.demand);
-  std::set<std::string_view> measured;  // kinds of which this pass starts the first run
-  RoomLeft room(snapshot);
-  std::vector<std::size_t> blocked;
-  std::vector<std::uint64_t> taken(snapshot.groups.size());
-  FailedGangs failed;
-
-  // What has begun comes first: it holds room while it waits for the rest of itself.
-  for (const auto& [group, gang] : snapshot.regrowing)
-    place_gang(gang, TimePoint(), snapshot, workspace, plan);
-
-  const bool strict = snapshot.ordering == Ordering::kFifo;
-  // In strict order whoever is removed without having started ends the pass.
-  while (const auto position = plan.closed ? std::nullopt : order->next()) {
-    if (is_beyond(snapshot, *order, *position) || (strict && plan.more)) {
-      plan.more = true;
-      break;
-    }
-    plan.closed = strict;
-    const GroupView& view = snapshot.groups[*position];
-    if (view.measured_by.value > 0 || (view.measure && measured.contains(view.key->kind))) {
-      order->remove(*position);
-      continue;
-    }
-    const TimePoint bounded_end = bounded_end_of(view, snapshot.now);
-    if (const ReadyJob& head = order->head(*position); !head.ranks.empty()) {
-      if (failed.has_like(head, bounded_end) ||
-          !place_gang(head, bounded_end, snapshot, workspace, plan)) {
-        failed.add(head, bounded_end);
-        if (!plan.reservation && !strict)
-          plan.reservation = reserve_for_gang(view, head, snapshot, workspace.nodes());
-        blocked.push_back(*position);
-        order->remove(*position);
-        continue;
-      }
-      taken[*position] += head.tasks;
-      plan.closed = false;
-      if (!order->granted_head(*position) && taken[*position] < view.ready) plan.more = true;
-      continue;
-    }
-    const auto place =
-        find_place(view, workspace, plan.reservation, bounded_end, room.of(*position));
-    if (!place) {
-      if (!room.used_up(*position)) {
-        if (!plan.reservation && !strict)
-          plan.reservation = reserve_for(view, snapshot, workspace, room.of(*position));
-        blocked.push_back(*position);
-      }
-      order->remove(*position);
-      continue;
-    }
-    const std::uint64_t port_seed = order->head(*position).job.value * 64 + taken[*position];
-    Allocation allocation =
-        workspace.take(*place->request, place->node, plan.reservation, bounded_end, port_seed);
-    room.take(*position, place->node);
-    allocation.measuring = view.measure;
-    if (view.measure) measured.insert(view.key->kind);
-    charge(plan.reservation, allocation, bounded_end);
-    plan.starts.push_back({view.group, std::move(allocation), false});
-    ++taken[*position];
-    plan.closed = false;
-    if (!order->granted(*position) && taken[*position] < view.ready) plan.more = true;
-  }
-  // Whoever the snapshot leaves out comes next.
-  if (snapshot.beyond.value > 0 && !plan.closed) plan.more = true;
-  if (!plan.more && !strict) look_ahead(snapshot, blocked, taken, plan);
-  return plan;
+  return Pass(snapshot).run();
 }
 
 }  // namespace tutti

@@ -10,7 +10,7 @@ constexpr std::size_t kMostGaps = 256;
 // Shorter ones are rounded up, so that no count of starts overflows.
 constexpr Duration kShortest = milliseconds(1);
 // Nothing is foretold beyond thirty years.
-constexpr Duration kHorizon = seconds(1'000'000'000);
+constexpr Duration kFarthest = seconds(1'000'000'000);
 
 // How many of the tasks of one column start until then.
 template <typename Column>
@@ -33,7 +33,7 @@ TimePoint last_start(const Columns& columns, Duration runs, std::uint64_t tasks)
   if (columns.empty()) return {};
   TimePoint low = columns.front().at;
   for (const auto& column : columns) low = std::min(low, column.at);
-  TimePoint high = low + kHorizon;
+  TimePoint high = low + kFarthest;
   if (starts_by(columns, runs, high) < tasks) return {};
   while (low < high) {
     const TimePoint middle = low + Duration((high - low).value / 2);
