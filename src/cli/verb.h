@@ -29,6 +29,7 @@ struct OptionGroup {
   std::span<const Option> options;
 };
 
+// A call that help shows, and what it does.
 struct Example {
   std::string_view command;
   std::string_view what;

@@ -29,6 +29,7 @@ struct ForeignView {
   std::string command;
 };
 
+// A GPU: what it is, what it does, and who has a part of it.
 struct GpuView {
   std::int64_t index = 0;
   std::string node;
@@ -63,6 +64,7 @@ struct GpuProfileView {
   bool preallocates = false;
 };
 
+// What was measured of a kind.
 struct ProfileView {
   std::string kind;
   std::uint64_t samples = 0;

@@ -27,6 +27,7 @@ struct CountsView {
   std::uint64_t total() const { return queued + starting + running + finished(); }
 };
 
+// A job, and how many of its tasks are in each state.
 struct JobView {
   std::uint64_t id = 0;
   std::string name;
@@ -72,6 +73,7 @@ struct GrantView {
   std::int64_t granted_mib = 0;  // 0: not told
 };
 
+// A task and its newest attempt.
 struct TaskView {
   std::int64_t label = 0;
   std::optional<std::int64_t> line;
@@ -124,6 +126,7 @@ struct TransferView {
   double seconds = 0;            // since it began
 };
 
+// A node: its size, what is free, and if it is elsewhere what was measured and is copied.
 struct NodeView {
   std::string name;
   std::string address;  // empty: the daemon's own machine
@@ -147,6 +150,7 @@ struct NodeView {
   std::vector<TransferView> transfers;
 };
 
+// Why a job or a task of it waits.
 struct ExplanationView {
   std::uint64_t job = 0;
   std::int64_t task = 0;
@@ -166,6 +170,7 @@ struct ExplanationView {
   std::vector<Configuration> configurations;  // the best first
 };
 
+// The daemon itself, and how many tasks it has in each state.
 struct StatusView {
   std::string version;
   std::int64_t api = 0;

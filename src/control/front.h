@@ -43,6 +43,7 @@ struct RankPlan {
   std::vector<std::string> env;  // "NAME=value"; of the submitter's, what was set for the job
 };
 
+// What a submission did, or would do.
 struct Submitted {
   std::vector<JobId> jobs;
   // Of a dry run, one for each spec.
@@ -79,6 +80,7 @@ struct DeviceHolder {
   Allocation allocation;
   std::int64_t pid = 0;
 };
+// All of them, and the nodes whose devices they hold.
 struct DeviceHolders {
   std::vector<Node> nodes;
   std::vector<DeviceHolder> holders;  // by attempt

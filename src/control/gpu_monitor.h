@@ -27,6 +27,7 @@ struct DeviceReading {
   std::vector<ForeignProcess> foreign;
 };
 
+// What the devices do now, and where that is known from.
 struct GpuReport {
   std::string source;              // such as "nvml"; empty: no source was found
   std::string trouble;             // why nothing can be read at present; empty: all is well

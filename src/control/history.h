@@ -36,6 +36,7 @@ struct JobFilter {
   std::uint32_t limit = 50;
 };
 
+// Which tasks of a job are asked for, by index.
 struct TaskFilter {
   std::vector<TaskState> states;  // empty: all. Tasks without a row are listed too
   std::uint32_t from = 0;         // first index

@@ -229,7 +229,7 @@ class Ledger {
   void on(const SpeedsChanged& body, TimePoint at, Changes& changes);
 
   std::uint32_t group_for(const JobFacts& facts);
-  void look_up_speeds(Group& group);
+  void make_estimates(Group& group);
   void forget_estimates();
   Job& insert_job(const JobFacts& facts, TimePoint submitted_at);
   void restore_task(Job& job, const TaskRow& task);

@@ -27,13 +27,13 @@ std::uint32_t Ledger::group_for(const JobFacts& facts) {
   }
   groups_[index].key = key;
   groups_[index].node_limits = facts.node_limits;
-  look_up_speeds(groups_[index]);
+  make_estimates(groups_[index]);
   group_of_[key] = index;
   return index;
 }
 
 // Estimates take a while, so they are made when a group or the table is new.
-void Ledger::look_up_speeds(Group& group) {
+void Ledger::make_estimates(Group& group) {
   const Request& request = group.key.request;
   const ModelRun& model = group.key.model;
   group.speeds.assign(request.configurations.size(), std::nullopt);
@@ -50,7 +50,7 @@ void Ledger::look_up_speeds(Group& group) {
 void Ledger::forget_estimates() {
   estimators_.clear();
   for (Group& group : groups_)
-    if (group.jobs > 0) look_up_speeds(group);
+    if (group.jobs > 0) make_estimates(group);
 }
 
 Job& Ledger::insert_job(const JobFacts& facts, TimePoint submitted_at) {

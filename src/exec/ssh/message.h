@@ -21,6 +21,7 @@ struct AgentHello {
   std::string address;       // at which it was reached; empty: not known
   std::string root;          // absolute
 };
+// How an attempt ended there.
 struct AgentEnd {
   int status = 0;  // as the shell's $?
   Duration ran;
@@ -30,6 +31,7 @@ struct AgentEnd {
   bool over_time = false;
   bool stopped = false;
 };
+// One of those that the agent finds at the start of a connection; AgentListEnd: there are no more.
 struct AgentListed {
   enum class State { kRunning, kEnded, kGone };
   AttemptId attempt;
@@ -58,6 +60,7 @@ struct AgentRefused {
 struct AgentUnusable {
   std::string reason;
 };
+// The size of the host and what of it is in use, by others too.
 struct AgentLoad {
   MilliCpu cpus;
   MilliCpu busy;
