@@ -279,6 +279,11 @@ def test_cancel_reaches_what_ignores_it(pool, make_machine):
                what=machine.work)
 
 
+def test_what_reads_from_a_pipe_there_may_read_the_rest(pool, make_machine):
+    pool.add(make_machine())
+    assert pool.output(pool.run("bash -c 'echo tail > >(sleep 0.1; cat)'")) == "tail\n"
+
+
 def test_a_time_limit_holds_there(pool, make_machine):
     pool.add(make_machine())
     job = pool.run("sleep 1000", "--time", "1s", "--grace", "1s")

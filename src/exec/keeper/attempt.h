@@ -41,6 +41,9 @@ struct Attempt {
   rusage usage{};
   bool group_gone = false;  // no process is left in the main process's group
   bool left_over = false;   // some other process of it was seen in the last look
+  // Monotonic; until then its processes that read from a pipe may read the rest. Zero: not at all.
+  std::int64_t respite_until_us = 0;
+  bool respited = false;  // such a process was seen in the last look
 };
 
 }  // namespace tutti

@@ -250,6 +250,33 @@ TEST_F(KeeperTest, three_hundred_attempts_run_at_once_with_256_descriptors) {
   }
 }
 
+TEST_F(KeeperTest, what_reads_from_a_pipe_may_read_the_rest_when_the_main_process_has_ended) {
+  start();
+  Controller controller(home_);
+  const std::string log = home_ + "/log";
+  StartOrder order = command(0, {"bash", "-c", "echo tail > >(sleep 0.1; cat >'" + log + "')"});
+  AttemptEnded ended;
+  ASSERT_TRUE(controller.send(Hello{}).send(context()).send(order).await(ended));
+  std::string word;
+  std::ifstream(log) >> word;
+  EXPECT_EQ(word, "tail");
+}
+
+TEST_F(KeeperTest, what_never_ends_reading_from_a_pipe_does_not_survive) {
+  start();
+  Controller controller(home_);
+  const std::string note = home_ + "/note";
+  const std::string line = "sleep 1000 | sleep 1000 & echo $! > '" + note + "'; exit 3";
+  AttemptEnded ended;
+  controller.send(Hello{}).send(context()).send(command(0, {"bash", "-c", line}));
+  ASSERT_TRUE(controller.await(ended));
+  EXPECT_EQ(ended.outcome.exit_code, 3);
+  pid_t reader = 0;
+  std::ifstream(note) >> reader;
+  ASSERT_GT(reader, 0);
+  EXPECT_NE(kill(reader, 0), 0);
+}
+
 TEST_F(KeeperTest, without_a_context_an_attempt_is_not_started) {
   start();
   Controller controller(home_);

@@ -25,20 +25,16 @@ Attempt* Kinship::reaped(pid_t pid) {
   return attempt;
 }
 
-std::vector<Attempt*> Kinship::settle() {
+std::vector<Attempt*> Kinship::settle(std::int64_t now_us) {
   std::vector<Attempt*> gone;
   if (draining_.empty()) return gone;
   for (Attempt* attempt : draining_) {
-    attempt->left_over = false;
-    kill_group(*attempt);
+    attempt->left_over = attempt->respited = false;
+    signal_group(*attempt, 0);
     stray_seen_ = stray_seen_ || !attempt->group_gone;
-    if (!attempt->cgroup) continue;
-    for (const pid_t pid : attempt->cgroup->members()) {
-      attempt->left_over = true;
-      kill(pid, SIGKILL);
-    }
   }
-  if (children_.cheap() || stray_seen_) chase_orphans();
+  if (children_.cheap() || stray_seen_) chase_orphans(now_us);
+  for (Attempt* attempt : draining_) end_rest(*attempt);
   const auto is_gone = [](const Attempt* a) { return a->group_gone && !a->left_over; };
   std::copy_if(draining_.begin(), draining_.end(), std::back_inserter(gone), is_gone);
   std::erase_if(draining_, is_gone);
@@ -46,27 +42,40 @@ std::vector<Attempt*> Kinship::settle() {
   return gone;
 }
 
-void Kinship::kill_group(Attempt& attempt) const {
+void Kinship::signal_group(Attempt& attempt, int signal) const {
   // Once the group is gone its number may be somebody else's.
   if (attempt.group_gone) return;
-  attempt.group_gone = kill(-attempt.pid, SIGKILL) != 0 && errno == ESRCH;
+  attempt.group_gone = kill(-attempt.pid, signal) != 0 && errno == ESRCH;
 }
 
-void Kinship::chase_orphans() {
-  const std::vector<pid_t>& children = children_.read();
-  if (children.size() == mains_.size() + helpers_.size()) return;
-  for (const pid_t pid : children) {
-    if (!mains_.contains(pid) && !helpers_.contains(pid)) chase(pid);
+void Kinship::end_rest(Attempt& attempt) const {
+  if (!attempt.respited) signal_group(attempt, SIGKILL);
+  if (!attempt.cgroup) return;
+  for (const pid_t pid : attempt.cgroup->members()) {
+    attempt.left_over = true;
+    if (!attempt.respited) kill(pid, SIGKILL);
   }
 }
 
-void Kinship::chase(pid_t orphan) {
+void Kinship::chase_orphans(std::int64_t now_us) {
+  const std::vector<pid_t>& children = children_.read();
+  if (children.size() == mains_.size() + helpers_.size()) return;
+  for (const pid_t pid : children) {
+    if (!mains_.contains(pid) && !helpers_.contains(pid)) chase(pid, now_us);
+  }
+}
+
+void Kinship::chase(pid_t orphan, std::int64_t now_us) {
   if (const std::uint64_t serial = serial_of(orphan); serial != 0) {
     for (const auto& [pid, attempt] : mains_) {
       if (attempt->serial == serial) return;
     }
     for (Attempt* attempt : draining_) {
-      if (attempt->serial == serial) attempt->left_over = true;
+      if (attempt->serial != serial) continue;
+      attempt->left_over = true;
+      if (attempt->respite_until_us <= now_us || !reads_pipe(orphan)) continue;
+      attempt->respited = true;
+      return;
     }
     kill(orphan, SIGKILL);
     return;

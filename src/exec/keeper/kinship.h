@@ -30,8 +30,9 @@ class Kinship {
   const std::unordered_map<pid_t, Attempt*>& mains() const { return mains_; }
   bool draining() const { return !draining_.empty(); }
 
-  // Kills what is left of draining attempts and returns those of which nothing is left.
-  std::vector<Attempt*> settle();
+  // Kills what is left of draining attempts and returns those of which nothing is left. In their
+  // respite processes that read from a pipe, such as the `tee` of `> >(tee log)`, are spared.
+  std::vector<Attempt*> settle(std::int64_t now_us);
 
   // Sends a signal to every process of these attempts that can be found.
   void signal_all(const std::vector<std::pair<Attempt*, int>>& targets) const;
@@ -40,9 +41,10 @@ class Kinship {
   std::vector<std::int64_t> resident(const std::vector<Attempt*>& attempts) const;
 
  private:
-  void kill_group(Attempt& attempt) const;
-  void chase_orphans();
-  void chase(pid_t orphan);
+  void signal_group(Attempt& attempt, int signal) const;
+  void end_rest(Attempt& attempt) const;
+  void chase_orphans(std::int64_t now_us);
+  void chase(pid_t orphan, std::int64_t now_us);
   std::uint64_t serial_of(pid_t orphan);
   std::uint64_t serial_in_environment(pid_t pid) const;
 

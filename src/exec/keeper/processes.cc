@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -32,6 +33,22 @@ void for_each_process(const std::function<void(pid_t)>& visit) {
   while (const dirent* entry = readdir(folder.get())) {
     if (const pid_t pid = number<pid_t>(entry->d_name); pid > 0) visit(pid);
   }
+}
+
+bool reads_pipe(pid_t pid) {
+  const std::string path = "/proc/" + std::to_string(pid) + "/fd";
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir(path.c_str()), closedir);
+  if (!folder) return false;
+  while (const dirent* entry = readdir(folder.get())) {
+    // The link's own mode says how it is open.
+    struct stat link {};
+    struct stat file {};
+    if (fstatat(dirfd(folder.get()), entry->d_name, &link, AT_SYMLINK_NOFOLLOW) != 0) continue;
+    if (!S_ISLNK(link.st_mode) || (link.st_mode & S_IRUSR) == 0) continue;
+    if (fstatat(dirfd(folder.get()), entry->d_name, &file, 0) == 0 && S_ISFIFO(file.st_mode))
+      return true;
+  }
+  return false;
 }
 
 std::string environment_value(pid_t pid, std::string_view prefix) {

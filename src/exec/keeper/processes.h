@@ -27,6 +27,8 @@ pid_t parent_of(pid_t pid);
 std::uint64_t start_ticks(pid_t pid);
 // A zombie, or gone altogether.
 bool is_dead(pid_t pid);
+// Whether it has the reading end of a pipe open.
+bool reads_pipe(pid_t pid);
 // The present moment on the scale of start_ticks().
 std::uint64_t ticks_now();
 

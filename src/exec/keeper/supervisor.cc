@@ -15,6 +15,8 @@ namespace tutti {
 namespace {
 
 constexpr std::int64_t kRecheckUs = 20 * 1000;
+// What is in a pipe is read in much less, unless the reader waits for something else.
+constexpr std::int64_t kRespiteUs = 2 * 1000 * 1000;
 constexpr std::int64_t kKillAgainUs = 250 * 1000;
 constexpr std::int64_t kWatchUs = 1000 * 1000;
 constexpr std::int64_t kCleanupUs = 30 * 1000 * 1000;
@@ -184,6 +186,7 @@ void Supervisor::end_all() {
   }
   for (Attempt* attempt : waiting) withdraw(*attempt, Ending::kCancelled);
   for (const auto& [id, attempt] : attempts_) {
+    attempt->respite_until_us = 0;
     if (attempt->phase == Attempt::Phase::kDraining) continue;
     if (attempt->phase == Attempt::Phase::kCleaning) continue;
     const bool stopped = attempt->phase != Attempt::Phase::kRunning;
@@ -209,6 +212,7 @@ void Supervisor::reap() {
     attempt->status = status;
     attempt->usage = usage;
     attempt->phase = Attempt::Phase::kDraining;
+    if (attempt->cause == Ending::kExited) attempt->respite_until_us = monotonic_us() + kRespiteUs;
     set_due(*attempt, 0);
     if (attempt->watched) std::erase(watched_, attempt);
     std::erase_if(to_signal_, [&](const auto& target) { return target.first == attempt; });
@@ -218,7 +222,7 @@ void Supervisor::reap() {
 
 void Supervisor::settle() {
   if (!kinship_.draining()) return;
-  for (Attempt* attempt : kinship_.settle()) {
+  for (Attempt* attempt : kinship_.settle(monotonic_us())) {
     if (!begin_cleanup(*attempt)) complete(*attempt);
   }
   if (!kinship_.draining()) return;

@@ -384,9 +384,26 @@ tutti_clean() {
   rm -f "$tutti_d/clean"
 } </dev/null >/dev/null 2>&1
 
+# What still reads from a pipe, such as the tee of `> >(tee log)`, may read the rest, for two seconds. The
+# first look may come before it has its pipe.
+tutti_drain() {
+  tutti_left=40
+  while [ $tutti_left -gt 0 ] && [ ! -e "$tutti_d/stop" ] && kill -0 "-$tutti_pid" && tutti_find "$tutti_pid"
+  do
+    tutti_reads=
+    for tutti_x in $tutti_found; do
+      if [ -p "/proc/$tutti_x/fd/0" ]; then tutti_reads=1; fi
+    done
+    [ -n "$tutti_reads" ] || [ $tutti_left -eq 40 ] || return
+    tutti_left=$((tutti_left - 1))
+    tutti_nap 0.05
+  done
+} 2>/dev/null
+
 # What the attempt left behind is killed. To look at all processes costs as much as a short attempt: for
 # those it is done only if there are signs. A group is named in the one way that all shells understand.
 tutti_clear() {
+  tutti_drain
   if kill -9 "-$tutti_pid" || [ -e "$tutti_d/stop" ] || [ $tutti_took -ge 1000 ]; then
     while tutti_find "$tutti_pid"; do
       kill -s KILL $tutti_found
