@@ -1,5 +1,8 @@
 #include "cli/environment.h"
 
+#include <fmt/format.h>
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cstdlib>
 
@@ -11,6 +14,13 @@ namespace tutti {
 namespace {
 
 constexpr std::string_view kKept[] = {"PATH", "HOME", "USER", "SHELL", "LANG", "TERM", "TMPDIR"};
+
+// It can only be read by setting it.
+mode_t current_umask() {
+  const mode_t mask = ::umask(077);
+  ::umask(mask);
+  return mask;
+}
 
 }  // namespace
 
@@ -27,6 +37,7 @@ Environment Environment::of_process(bool clean) {
     if (clean && std::find(std::begin(kKept), std::end(kKept), name) == std::end(kKept)) continue;
     environment.variables_.emplace_back(variable);
   }
+  environment.set("TUTTI_UMASK", fmt::format("TUTTI_UMASK={:04o}", current_umask()));
   return environment;
 }
 

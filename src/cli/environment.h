@@ -11,7 +11,8 @@ namespace tutti {
 // An environment, as "NAME=value", each name once. A value.
 class Environment {
  public:
-  // The caller's: all of it, or with `clean` only what a command needs to find its way.
+  // The caller's: all of it, or with `clean` only what a command needs to find its way; and its
+  // umask.
   static Environment of_process(bool clean);
 
   // Sets "NAME=value"; "NAME" alone takes the caller's value of that variable.

@@ -80,7 +80,8 @@ sigset_t prepare_signals() {
 // Everything that makes a daemon, in the order in which it is built; taken down in reverse.
 class Daemon {
  public:
-  explicit Daemon(const DaemonOptions& options) : options_(options), machine_(this_machine()) {
+  Daemon(const DaemonOptions& options, mode_t umask_of_jobs)
+      : options_(options), umask_of_jobs_(umask_of_jobs), machine_(this_machine()) {
     if (options.slots > 0)
       machine_.cpus = MilliCpu(static_cast<std::int64_t>(std::llround(options.slots * 1000)));
     if (options.memory.value > 0) machine_.memory = options.memory;
@@ -119,7 +120,8 @@ class Daemon {
                                            .slots = machine_.cpus,
                                            .memory = machine_.memory,
                                            .ports = options_.ports,
-                                           .descriptors = descriptors});
+                                           .descriptors = descriptors,
+                                           .umask = umask_of_jobs_});
     if (!executor) return executor.error();
     executor_ = std::move(*executor);
     leases_ = std::make_unique<LeaseDesk>(*executor_, clock_);
@@ -209,6 +211,7 @@ class Daemon {
   }
 
   const DaemonOptions& options_;
+  mode_t umask_of_jobs_;
   Machine machine_;
   SteadyClock clock_;
   Enforcement enforcement_;
@@ -232,14 +235,14 @@ Result<void> check_home_database(const std::string& home) {
 }
 
 int run_daemon(const DaemonOptions& options) {
-  umask(077);
+  const mode_t umask_of_jobs = umask(077);
   // A few threads and little garbage: one arena keeps an idle daemon small.
   mallopt(M_ARENA_MAX, 1);
   if (const Result<void> made = make_home(options.home); !made) return refuse(made.error());
   const Result<HomeLock> lock = HomeLock::take(options.home);
   if (!lock) return refuse(lock.error());
   const sigset_t ending = prepare_signals();
-  Daemon daemon(options);
+  Daemon daemon(options, umask_of_jobs);
   if (const Result<void> started = daemon.start(); !started) return refuse(started.error());
   std::fprintf(stderr, "tutti %s serves %s (pid %d)\n", TUTTI_VERSION, options.home.c_str(),
                static_cast<int>(getpid()));

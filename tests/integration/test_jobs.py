@@ -32,6 +32,25 @@ def test_clean_env_leaves_the_rest_out(daemon):
     assert done.out == f"|2|{os.environ['PATH']}\n"
 
 
+def test_files_have_the_permissions_of_whoever_submits(daemon, work):
+    daemon.ok("run", "-o", "sub/%j.out", "--", "sh", "-c", "umask; touch own", umask=0o027)
+    [out] = (work / "sub").iterdir()
+    assert out.read_text() == "0027\n"
+    assert [path.stat().st_mode & 0o777 for path in (work / "own", out, work / "sub")] == [
+        0o640, 0o640, 0o750]
+    assert daemon.ok("run", "--env", "TUTTI_UMASK=0002", "--", "sh", "-c", "umask").out == "0002\n"
+
+
+def test_files_of_jobs_without_a_umask_have_that_of_the_daemons_start(tutti):
+    tutti.start(umask=0o027)
+    job = tutti.api.post("/v1/jobs", {"command": "umask; ls -ld $TUTTI_HOME/logs/*",
+                                      "workdir": "/", "env": [f"TUTTI_HOME={tutti.home}"]})["id"]
+    assert tutti.wait(job) == 0
+    umask, logs = tutti.ok("logs", job).out.splitlines()
+    assert umask == "0027"
+    assert logs.startswith("drwx------")
+
+
 def test_workdir_may_be_relative(daemon, work):
     (work / "below").mkdir()
     assert daemon.ok("run", "-C", "below", "--", "pwd").out == f"{work}/below\n"

@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -38,6 +39,7 @@ TUTTI_IN_CHILD [[noreturn]] void become(const ChildPlan& plan, volatile ChildFau
     if (write(plan.cgroup_fds[i], "0", 1) != 1) give_up(fault, ChildFault::kCgroup);
   }
   if (setrlimit(RLIMIT_NOFILE, &plan.descriptors) != 0) give_up(fault, ChildFault::kSetUp);
+  umask(plan.umask);
   if (chdir(plan.workdir) != 0) give_up(fault, ChildFault::kWorkdir);
   sigset_t none;
   sigemptyset(&none);

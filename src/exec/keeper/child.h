@@ -20,6 +20,7 @@ struct ChildPlan {
   const int* cgroup_fds = nullptr;
   std::size_t cgroup_count = 0;
   rlimit descriptors{};
+  mode_t umask = 077;
   pid_t keeper = 0;
 };
 

@@ -44,7 +44,7 @@ bool make_parent_folders(int base_fd, const std::string& path) {
   for (std::size_t slash = path.find('/', 1); slash != std::string::npos;
        slash = path.find('/', slash + 1)) {
     const std::string folder = path.substr(0, slash);
-    if (mkdirat(base_fd, folder.c_str(), 0755) != 0 && errno != EEXIST) return false;
+    if (mkdirat(base_fd, folder.c_str(), 0777) != 0 && errno != EEXIST) return false;
   }
   return true;
 }

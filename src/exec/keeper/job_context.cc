@@ -1,5 +1,7 @@
 #include "exec/keeper/job_context.h"
 
+#include <algorithm>
+#include <charconv>
 #include <utility>
 
 namespace tutti {
@@ -11,6 +13,15 @@ std::string_view name_of(std::string_view variable) {
 }
 
 constexpr std::string_view kDefaultPath = "/usr/local/bin:/usr/bin:/bin";
+constexpr std::string_view kUmask = "TUTTI_UMASK=";
+
+std::optional<mode_t> parse_umask(std::string_view text) {
+  mode_t mask = 0;
+  text.remove_prefix(std::min(text.size(), kUmask.size()));
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), mask, 8);
+  const bool whole = parsed.ec == std::errc() && parsed.ptr == text.data() + text.size();
+  return whole && mask <= 0777 ? std::optional(mask) : std::nullopt;
+}
 
 }  // namespace
 
@@ -24,6 +35,8 @@ JobContext::JobContext(ContextOrder order) : order_(std::move(order)) {
       base_[at->second] = variable.data();
     }
   }
+  if (const auto at = position_.find(name_of(kUmask)); at != position_.end())
+    umask_ = parse_umask(base_[at->second]);
 }
 
 void JobContext::set(const std::string& variable) {

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <sys/types.h>
+
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -20,6 +23,9 @@ class JobContext {
 
   const ContextOrder& order() const { return order_; }
 
+  // The umask that its attempts get: TUTTI_UMASK in its environment, or `usual`.
+  mode_t umask(mode_t usual) const { return umask_.value_or(usual); }
+
   // The environment with `extra` in addition and instead, ended by a null pointer. The array stays
   // valid until the next call, its strings as long as `extra` and this object.
   char* const* environment(const std::vector<std::string>& extra, const std::string& mark);
@@ -36,6 +42,7 @@ class JobContext {
   void set(const std::string& variable);
 
   ContextOrder order_;
+  std::optional<mode_t> umask_;
   std::vector<char*> base_;
   std::unordered_map<std::string_view, std::size_t> position_;  // of a name in base_
   std::vector<char*> merged_;

@@ -256,7 +256,7 @@ Result<void> keep(const std::string& home) {
   const std::string incarnation = random_word();
   Result<Launcher> launcher = Launcher::create(home, incarnation);
   if (!launcher) return launcher.error();
-  launcher->raise_own_limits();
+  launcher->change_own_limits();
   UniqueFd epoll(epoll_create1(EPOLL_CLOEXEC));
   if (!epoll) return io_error("cannot make an epoll descriptor", errno);
   Result<UniqueFd> signals = watch_children(epoll.get());

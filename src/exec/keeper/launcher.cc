@@ -81,10 +81,11 @@ Result<Launcher> Launcher::create(const std::string& home, const std::string& in
   return launcher;
 }
 
-void Launcher::raise_own_limits() const {
+void Launcher::change_own_limits() {
   rlimit raised = descriptors_;
   raised.rlim_cur = raised.rlim_max;
   setrlimit(RLIMIT_NOFILE, &raised);
+  umask_ = umask(077);
 }
 
 Launched Launcher::start(const StartOrder& order, JobContext& context, std::uint64_t serial,
@@ -92,12 +93,13 @@ Launched Launcher::start(const StartOrder& order, JobContext& context, std::uint
   std::string fault;
   const Launch& launch = order.launch;
   if (launch.argv.empty()) return {-1, kCannotExecute, "there is no command to execute"};
-  const UniqueFd out(open_output(launch.stdout_path, fault));
+  const mode_t mask = context.umask(umask_);
+  const UniqueFd out(open_output(launch.stdout_path, mask, fault));
   if (!out) return {-1, kCannotExecute, fault};
   UniqueFd other;
   int err = out.get();
   if (launch.stderr_path != launch.stdout_path) {
-    other = UniqueFd(open_output(launch.stderr_path, fault));
+    other = UniqueFd(open_output(launch.stderr_path, mask, fault));
     if (!other) return {-1, kCannotExecute, fault};
     err = other.get();
   }
@@ -117,6 +119,7 @@ Launched Launcher::start(const StartOrder& order, JobContext& context, std::uint
   plan.cgroup_fds = cgroup_fds.data();
   plan.cgroup_count = cgroup_fds.size();
   plan.descriptors = descriptors_;
+  plan.umask = mask;
   plan.keeper = self_;
   Launched launched = execute(order, context, plan);
   if (launched.pid < 0) clean_up(order);
@@ -248,16 +251,21 @@ Ending Launcher::memory_ending(const StartOrder& order, int exit_code) const {
   return Ending::kExited;
 }
 
-int Launcher::open_output(const std::string& path, std::string& fault) const {
+int Launcher::open_output(const std::string& path, mode_t mask, std::string& fault) const {
   // Without O_NONBLOCK a named pipe that nobody reads would stop the keeper.
   constexpr int kFlags =
       O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
-  int fd = openat(logs_.get(), path.c_str(), kFlags, 0644);
+  // Below the home nobody else looks; files elsewhere are like those that the job makes itself.
+  const bool elsewhere = path.starts_with('/');
+  if (elsewhere) umask(mask);
+  int fd = openat(logs_.get(), path.c_str(), kFlags, 0666);
   if (fd < 0 && errno == ENOENT && make_parent_folders(logs_.get(), path)) {
-    fd = openat(logs_.get(), path.c_str(), kFlags, 0644);
+    fd = openat(logs_.get(), path.c_str(), kFlags, 0666);
   }
+  const int error = errno;
+  if (elsewhere) umask(077);
   if (fd < 0) {
-    fault = "cannot open the output file '" + path + "'" + because(errno);
+    fault = "cannot open the output file '" + path + "'" + because(error);
     return -1;
   }
   fcntl(fd, F_SETFL, O_APPEND);

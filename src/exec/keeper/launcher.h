@@ -46,12 +46,13 @@ class Launcher {
   // What a failed attempt wrote last of memory that did not suffice, as memory_ending() says.
   Ending memory_ending(const StartOrder& order, int exit_code) const;
 
-  // Set to an unlimited number of descriptors as far as the system lets it.
-  void raise_own_limits() const;
+  // Raises the number of descriptors as far as the system lets it, and keeps files of its own from
+  // others.
+  void change_own_limits();
 
  private:
   Launcher() = default;
-  int open_output(const std::string& path, std::string& fault) const;
+  int open_output(const std::string& path, mode_t mask, std::string& fault) const;
   bool write_script(const StartOrder& order, std::string& fault) const;
   bool write_cleanup(const StartOrder& order, std::string& fault) const;
   std::string script_path(const AttemptId& attempt) const;
@@ -69,6 +70,7 @@ class Launcher {
   std::vector<char*> argv_;
   std::vector<char*> shell_argv_;
   rlimit descriptors_{};
+  mode_t umask_ = 077;  // of jobs that do not say theirs
   pid_t self_ = 0;
   char* shell_ = nullptr;
 };

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -65,6 +66,7 @@ void redirect_to_null() {
     limit.rlim_cur = std::min<rlim_t>(place.descriptors, limit.rlim_max);
     setrlimit(RLIMIT_NOFILE, &limit);
   }
+  umask(place.umask);
   execv(place.binary.c_str(), argv);
   _exit(127);
 }

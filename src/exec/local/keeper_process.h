@@ -16,6 +16,7 @@ struct KeeperPlace {
   std::string home;
   std::string binary = "/proc/self/exe";  // started as `binary keeper --home HOME`
   std::uint64_t descriptors = 0;          // soft limit for jobs, if this process has raised its own
+  unsigned umask = 077;                   // of jobs that do not say theirs
 };
 
 // A connection over which the keeper has said who it is.

@@ -87,7 +87,7 @@ Result<std::unique_ptr<LocalExecutor>> LocalExecutor::create(LocalOptions option
 
 LocalExecutor::LocalExecutor(LocalOptions options)
     : options_(std::move(options)),
-      place_{options_.home, options_.binary, options_.descriptors},
+      place_{options_.home, options_.binary, options_.descriptors, options_.umask},
       wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       workdirs_(options_.home,
                 [this](JobId job, const Result<void>& made) { workdir_ready(job, made); }) {}

@@ -29,6 +29,7 @@ struct LocalOptions {
   PortRange ports;                        // that attempts may be granted
   std::string binary = "/proc/self/exe";  // started as `binary keeper --home HOME`
   std::uint64_t descriptors = 0;          // soft limit for jobs, if this process has raised its own
+  unsigned umask = 077;                   // of jobs that do not say theirs
 };
 
 // Runs attempts on this machine through its keeper, which it starts when none runs and starts again
