@@ -132,6 +132,17 @@ def test_retry_of_one_task(daemon, work):
     assert sorted((work / "ran").read_text().splitlines()) == ["a", "b", "b"]
 
 
+def test_a_retry_of_one_task_does_not_hide_how_others_failed(daemon, work):
+    job = daemon.batch(["test -e data || exit 3", "exit 4", "exit 5"])
+    assert daemon.wait(job) != 0
+    (work / "data").touch()
+    daemon.ok("retry", f"{job}.1")
+    assert daemon.wait(job) == 4
+    daemon.ok("daemon", "restart")
+    daemon.ok("retry", f"{job}.3")
+    assert daemon.wait(job) == 4
+
+
 def test_each_line_quotes_the_value(daemon, work):
     names = ["plain", "with blank", "it's", '"$(touch hacked)"', "-rf", "ünïcode", "a;b|c"]
     daemon.ok("batch", "--each-line", "printf %s, {}", "-", input="\n".join(names) + "\n")

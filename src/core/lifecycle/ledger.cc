@@ -76,6 +76,11 @@ void Ledger::on(const RetryRequested& body, TimePoint /*at*/, Changes& changes) 
     }
   } else {
     for (const std::uint32_t index : body.tasks) requeue_ended(job, index, changes);
+    // Those that are not tried again have still failed.
+    const auto failed = std::find_if(job.slots.begin(), job.slots.end(), [](const TaskSlot& slot) {
+      return slot.state == TaskState::kFailed;
+    });
+    if (failed != job.slots.end()) job.exit_status = failed->exit_status;
   }
   std::sort(job.again.begin(), job.again.end(), std::greater<>());
   relist(job);
@@ -171,8 +176,10 @@ void Ledger::on(const AttemptEnded& body, TimePoint at, Changes& changes) {
   TimePoint not_before;
   if (body.outcome.ending == Ending::kRecalled) --job.slots[index].attempts;
   if (next == TaskState::kQueued) not_before = take_back(job, attempt, body.outcome, moved, at);
-  if (next == TaskState::kFailed && job.exit_status == 0)
-    job.exit_status = static_cast<std::int16_t>(exit_status(body.outcome));
+  if (next == TaskState::kFailed) {
+    job.slots[index].exit_status = static_cast<std::uint8_t>(exit_status(body.outcome));
+    if (job.exit_status == 0) job.exit_status = job.slots[index].exit_status;
+  }
   set_state(job, index, next);
 
   TaskRow row = task_row(job, index, &attempt);

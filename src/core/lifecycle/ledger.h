@@ -61,6 +61,7 @@ struct TaskSlot {
   std::uint8_t oom_retries = 0;
   std::uint16_t retries_used = 0;
   std::uint32_t attempts = 0;
+  std::uint8_t exit_status = 0;  // of the newest attempt, once the task has failed
 };
 
 // A live job. Its tasks from `slots.size()` on were never touched and are in state `rest`.

@@ -92,6 +92,8 @@ void Ledger::restore_task(Job& job, const TaskRow& task) {
   touch(job, index);
   set_state(job, index, task.state);
   job.slots[index].attempts = task.attempts;
+  if (task.state == TaskState::kFailed)
+    job.slots[index].exit_status = static_cast<std::uint8_t>(exit_status(task.outcome));
   job.slots[index].retries_used = static_cast<std::uint16_t>(task.retries_used);
   job.slots[index].oom_retries = static_cast<std::uint8_t>(task.oom_retries);
   if (is_final(task.state)) job.last_end = std::max(job.last_end, task.ended_at);

@@ -250,6 +250,19 @@ TEST(ledger, a_retry_queues_all_that_did_not_succeed) {
   EXPECT_EQ(broken_invariant(world.ledger), "");
 }
 
+TEST(ledger, a_retry_of_one_task_leaves_the_job_the_status_of_those_that_failed) {
+  World world({node("a", 4)});
+  const JobId job = world.submit(spec(cpus(1), seconds(1), 3));
+  world.run();
+  for (const std::uint32_t task : {0u, 1u, 2u})
+    world.end({job, task}, {.exit_code = static_cast<int>(task) + 3});
+  ASSERT_EQ(world.ledger.find_job(job)->exit_status, 3);
+  world.happen(RetryRequested{job, {0}});
+  world.run();
+  world.end({job, 0});
+  EXPECT_EQ(world.ledger.find_job(job)->exit_status, 4);
+}
+
 TEST(ledger, a_finished_job_that_is_retried_waits_for_what_has_not_ended) {
   World world({node("a", 1)});
   const JobId fails = world.submit(spec(cpus(1)));
