@@ -76,6 +76,10 @@ struct Server::State : std::enable_shared_from_this<Server::State> {
     threads.background = [this](std::function<void()> work) {
       asio::post(background, std::move(work));
     };
+    threads.stopping = [this] {
+      const std::lock_guard lock(mutex);
+      return stopped;
+    };
   }
 
   // Drops the work when nobody is left to do it.

@@ -54,6 +54,8 @@ struct Threads {
   using Post = std::function<void(std::function<void()>)>;
   Post api;         // the API's thread
   Post background;  // another one, for what takes long
+  // Whether the server is being stopped: what takes long gives up then. Any thread; may be missing.
+  std::function<bool()> stopping = {};
 };
 
 }  // namespace tutti

@@ -3,6 +3,7 @@
 #include <boost/json.hpp>
 
 #include "api/call.h"
+#include "base/process_stat.h"
 #include "control/snapshots.h"
 #include "core/spec/text.h"
 #include "wire/json_fields.h"
@@ -157,10 +158,22 @@ Result<std::vector<SeenFile>> seen_files_of(std::string_view body) {
   return list;
 }
 
-HttpResponse keep_all(Snapshots& snapshots, const std::vector<SeenFile>& files, bool here) {
+// Not when the client has ended, as by Ctrl-C: its files may be large, and others wait.
+bool is_wanted(const Call& call) {
+  if (call.threads.stopping && call.threads.stopping()) return false;
+  const Peer& peer = call.request.peer;
+  if (peer.pid == 0 || peer.birth == 0) return true;
+  const auto client = process_stat(peer.pid);
+  return client && client->state != 'Z' && client->state != 'X' &&
+         static_cast<std::int64_t>(client->start_ticks) == peer.birth;
+}
+
+HttpResponse keep_all(const Call& call, Snapshots& snapshots, const std::vector<SeenFile>& files) {
   json::array digests;
+  const auto wanted = [&call] { return is_wanted(call); };
   for (const SeenFile& file : files) {
-    const auto digest = here ? snapshots.keep_file(file) : not_found(file.path);
+    const auto digest =
+        call.request.peer.here ? snapshots.keep_file(file, wanted) : not_found(file.path);
     if (!digest && digest.error().code != ErrorCode::kNotFound)
       return error_response(digest.error());
     digests.push_back(digest ? json::value(*digest) : json::value());
@@ -203,8 +216,8 @@ void keep_files(const CallPtr& call) {
   if (snapshots == nullptr) return call->fail(kNoSnapshots);
   auto files = seen_files_of(call->request.body);
   if (!files) return call->fail(files.error());
-  answer_later(call, [snapshots, files = *std::move(files), here = call->request.peer.here] {
-    return keep_all(*snapshots, files, here);
+  answer_later(call, [call, snapshots, files = *std::move(files)] {
+    return keep_all(*call, *snapshots, files);
   });
 }
 

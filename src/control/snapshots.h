@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,6 +38,8 @@ struct SeenFile {
 // from the API's threads; safe from any of them.
 class Snapshots {
  public:
+  using Wanted = std::function<bool()>;
+
   virtual ~Snapshots() = default;
 
   // The digests of the content that is not here yet, each once. kInvalidInput for a manifest whose
@@ -48,8 +51,9 @@ class Snapshots {
 
   // Keeps the content of a file on this machine, of any size, and returns its digest. kNotFound
   // when there is no such file, or it is not, or while it was read no longer, the one that was
-  // seen. As found: what was read is kept, also of a file that is being written.
-  virtual Result<std::string> keep_file(const SeenFile& file) = 0;
+  // seen. As found: what was read is kept, also of a file that is being written. Gives up with
+  // kUnavailable, and keeps nothing, when `wanted` says no; it is asked every few megabytes.
+  virtual Result<std::string> keep_file(const SeenFile& file, const Wanted& wanted) = 0;
 
   // Keeps the manifest and returns the digest to submit jobs with. kNotFound while content is
   // missing.

@@ -431,3 +431,31 @@ def resident(pid):
     """In KiB."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS"))
+
+
+@pytest.fixture
+def endless_snapshot(daemon, work):
+    """A client whose snapshot the daemon has begun and would not finish in this test's time."""
+    with open(work / "endless", "wb") as file:
+        file.truncate(1 << 42)
+    client = daemon.spawn("submit", "--snapshot", "--", "true")
+    wait_until(lambda: copies_begun(daemon), what="the daemon copies")
+    return client
+
+
+def copies_begun(daemon):
+    return list((Path(daemon.home) / "blobs").glob("new.*"))
+
+
+def test_a_snapshot_that_nobody_waits_for_is_given_up(daemon, endless_snapshot, work):
+    endless_snapshot.send_signal(signal.SIGINT)
+    endless_snapshot.wait()
+    wait_until(lambda: not copies_begun(daemon), what="the copy is gone")
+    (work / "endless").unlink()
+    assert daemon.ok("run", "--snapshot", "--", "echo", "here").out == "here\n"
+
+
+def test_a_daemon_stops_while_it_makes_a_snapshot(daemon, endless_snapshot):
+    daemon.ok("daemon", "stop")
+    assert endless_snapshot.wait() == 1
+    assert not copies_begun(daemon)

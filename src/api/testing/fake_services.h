@@ -237,7 +237,7 @@ class FakeSnapshots : public Snapshots {
     blobs[sha256] = bytes;
     return {};
   }
-  Result<std::string> keep_file(const SeenFile& file) override {
+  Result<std::string> keep_file(const SeenFile& file, const Wanted& /*wanted*/) override {
     if (file.path == "/full") return io_error("cannot write", ENOSPC);
     if (file.path != "/here") return not_found("there is no file '" + file.path + "'");
     kept.push_back(file);

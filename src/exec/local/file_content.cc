@@ -96,6 +96,14 @@ bool is_zero(std::string_view bytes) {
          (bytes[0] == 0 && std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0);
 }
 
+// To ask costs more than to hash a small piece.
+Result<void> still_wanted(std::int64_t size, const std::string& path,
+                          const Snapshots::Wanted& wanted) {
+  constexpr std::int64_t kAsk = std::int64_t{16} * kPiece;
+  if (!wanted || size % kAsk != 0 || wanted()) return {};
+  return Error{ErrorCode::kUnavailable, "nobody waits any more for '" + path + "'"};
+}
+
 }  // namespace
 
 Result<void> copy_file(const std::string& from, const std::string& to, std::uint32_t mode) {
@@ -128,15 +136,21 @@ Result<std::string> read_hashed(int fd, const std::string& path, const ContentSi
   return pieces.finish();
 }
 
-Result<std::string> copy_hashed(int source, const std::string& path, const std::string& fresh) {
+Result<std::string> copy_hashed(int source, const std::string& path, const std::string& fresh,
+                                const Snapshots::Wanted& wanted) {
   const UniqueFd target(open(fresh.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!target) return io_error("cannot make '" + fresh + "'", errno);
   // Then of the copy: the file itself may change meanwhile.
   if (ioctl(target.get(), FICLONE, source) == 0)
-    return read_hashed(target.get(), fresh, [](std::string_view) { return Result<void>(); });
+    return read_hashed(target.get(), fresh,
+                       [&, size = std::int64_t{0}](std::string_view bytes) mutable {
+                         size += static_cast<std::int64_t>(bytes.size());
+                         return still_wanted(size, path, wanted);
+                       });
   std::int64_t size = 0;
   Result<std::string> digest = read_hashed(source, path, [&](std::string_view bytes) {
     size += static_cast<std::int64_t>(bytes.size());
+    if (Result<void> go_on = still_wanted(size, path, wanted); !go_on) return go_on;
     if (!is_zero(bytes)) return write_all(target.get(), fresh, bytes);
     if (lseek(target.get(), size, SEEK_SET) >= 0) return Result<void>();
     return Result<void>(io_error("cannot write '" + fresh + "'", errno));

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "control/snapshots.h"
 
 namespace tutti {
 
@@ -20,7 +21,9 @@ Result<void> copy_file(const std::string& from, const std::string& to, std::uint
 Result<std::string> read_hashed(int fd, const std::string& path, const ContentSink& sink);
 
 // Fills `fresh` with the content of `source` and returns its digest. Read once; where the file
-// system can share blocks, nothing is written either. Pieces of zeros become holes.
-Result<std::string> copy_hashed(int source, const std::string& path, const std::string& fresh);
+// system can share blocks, nothing is written either. Pieces of zeros become holes. Given up with
+// kUnavailable when `wanted` says no.
+Result<std::string> copy_hashed(int source, const std::string& path, const std::string& fresh,
+                                const Snapshots::Wanted& wanted);
 
 }  // namespace tutti

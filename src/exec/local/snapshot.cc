@@ -87,7 +87,7 @@ Result<std::string> SnapshotFolder::keep_small(int source, const SeenFile& file)
   return digest;
 }
 
-Result<std::string> SnapshotFolder::keep_file(const SeenFile& file) {
+Result<std::string> SnapshotFolder::keep_file(const SeenFile& file, const Wanted& wanted) {
   // A link, or a pipe on which one would wait, is not what is meant.
   const UniqueFd source(
       file.path.starts_with('/')
@@ -101,7 +101,7 @@ Result<std::string> SnapshotFolder::keep_file(const SeenFile& file) {
   static std::atomic<unsigned> number{0};
   const std::string fresh =
       home_ + "/blobs/new." + std::to_string(getpid()) + "." + std::to_string(number++);
-  Result<std::string> digest = copy_hashed(source.get(), file.path, fresh);
+  Result<std::string> digest = copy_hashed(source.get(), file.path, fresh, wanted);
   if (digest && !is_as_seen(source.get(), file)) digest = is_another(file);
   if (digest) {
     const std::string blob = blob_path(*digest);

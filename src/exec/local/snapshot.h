@@ -27,7 +27,7 @@ class SnapshotFolder final : public Snapshots {
 
   Result<std::vector<std::string>> missing(const SnapshotManifest& manifest) override;
   Result<void> put_blob(const std::string& sha256, std::string_view bytes) override;
-  Result<std::string> keep_file(const SeenFile& file) override;
+  Result<std::string> keep_file(const SeenFile& file, const Wanted& wanted) override;
   Result<std::string> save(const SnapshotManifest& manifest) override;
 
   // A manifest that was saved; kCorrupt when it is damaged.

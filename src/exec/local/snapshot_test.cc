@@ -175,12 +175,12 @@ SeenFile seen(const std::string& path) {
 TEST_F(SnapshotTest, a_file_of_this_machine_is_kept_and_its_digest_told) {
   SnapshotFolder snapshots(home_);
   std::ofstream(home_ + "/source") << "hello";
-  EXPECT_EQ(snapshots.keep_file(seen(home_ + "/source")).value(), kHello);
-  EXPECT_EQ(snapshots.keep_file(seen(home_ + "/source")).value(), kHello);
+  EXPECT_EQ(snapshots.keep_file(seen(home_ + "/source"), {}).value(), kHello);
+  EXPECT_EQ(snapshots.keep_file(seen(home_ + "/source"), {}).value(), kHello);
   EXPECT_TRUE(snapshots.missing({file("a")})->empty());
   const std::string large(700'000, 'x');
   std::ofstream(home_ + "/large") << large;
-  EXPECT_EQ(snapshots.keep_file(seen(home_ + "/large")).value(), sha256_hex(large));
+  EXPECT_EQ(snapshots.keep_file(seen(home_ + "/large"), {}).value(), sha256_hex(large));
   EXPECT_EQ(snapshots.blob_size(sha256_hex(large)).value(), 700'000);
 }
 
@@ -188,10 +188,10 @@ TEST_F(SnapshotTest, content_that_is_there_is_not_written_again) {
   SnapshotFolder snapshots(home_);
   for (const std::string& content : {std::string("hello"), std::string(700'000, 'x')}) {
     std::ofstream(home_ + "/source", std::ios::trunc) << content;
-    const std::string digest = snapshots.keep_file(seen(home_ + "/source")).value();
+    const std::string digest = snapshots.keep_file(seen(home_ + "/source"), {}).value();
     const std::string blob = home_ + "/blobs/" + digest.substr(0, 2) + "/" + digest.substr(2);
     const SeenFile before = seen(blob);
-    EXPECT_EQ(snapshots.keep_file(seen(home_ + "/source")).value(), digest);
+    EXPECT_EQ(snapshots.keep_file(seen(home_ + "/source"), {}).value(), digest);
     EXPECT_EQ(seen(blob), before);
   }
 }
@@ -212,8 +212,8 @@ TEST_F(SnapshotTest, a_file_that_is_not_the_one_that_was_seen_is_not_kept) {
   others[6].path = home_ + "/link";
   others[7].path = "source";
   for (const SeenFile& other : others)
-    EXPECT_EQ(snapshots.keep_file(other).error().code, ErrorCode::kNotFound) << other.path;
-  EXPECT_EQ(snapshots.keep_file(seen(home_)).error().code, ErrorCode::kNotFound);
+    EXPECT_EQ(snapshots.keep_file(other, {}).error().code, ErrorCode::kNotFound) << other.path;
+  EXPECT_EQ(snapshots.keep_file(seen(home_), {}).error().code, ErrorCode::kNotFound);
   EXPECT_FALSE(std::filesystem::exists(home_ + "/blobs"));
 }
 
@@ -222,9 +222,9 @@ TEST_F(SnapshotTest, a_file_that_is_being_written_is_kept_as_found_if_that_is_wa
   std::ofstream(home_ + "/source") << "old";
   SeenFile before = seen(home_ + "/source");
   std::ofstream(home_ + "/source", std::ios::app) << " and new";
-  EXPECT_EQ(snapshots.keep_file(before).error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(snapshots.keep_file(before, {}).error().code, ErrorCode::kNotFound);
   before.as_found = true;
-  EXPECT_EQ(snapshots.keep_file(before).value(), sha256_hex("old and new"));
+  EXPECT_EQ(snapshots.keep_file(before, {}).value(), sha256_hex("old and new"));
 }
 
 TEST_F(SnapshotTest, damaged_content_is_noticed_and_asked_for_again) {

@@ -57,7 +57,7 @@ class SnapshotTarTest : public testing::Test {
     seen.device = static_cast<std::int64_t>(st.st_dev);
     seen.inode = static_cast<std::int64_t>(st.st_ino);
     seen.as_found = true;
-    const Result<std::string> digest = snapshots_->keep_file(seen);
+    const Result<std::string> digest = snapshots_->keep_file(seen, {});
     EXPECT_TRUE(digest);
     return {path, 0644, digest ? *digest : "", ""};
   }
