@@ -11,6 +11,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <system_error>
 
 #include "base/home.h"
@@ -45,6 +46,20 @@ std::string existing_part(const std::string& home) {
   return at.string();
 }
 
+// Nothing: a home that is not there yet can be made.
+std::optional<Finding> cannot_make(const std::string& home, const std::string& place) {
+  const fs::path below = fs::path(home).lexically_relative(place);
+  const fs::path first = fs::path(place) / *below.begin();
+  if (::mkdir(first.c_str(), 0700) == 0) {
+    ::rmdir(first.c_str());
+    return std::nullopt;
+  }
+  const std::string why =
+      errno == EEXIST ? "is a link to what does not exist" : "cannot be made: " + reason(errno);
+  return Finding{Level::kFail, "home",
+                 fmt::format("{} {}; set TUTTI_HOME to another folder", first.string(), why)};
+}
+
 Finding writable(const std::string& home) {
   const std::string place = existing_part(home);
   std::string probe = place + "/.tutti-doctor-XXXXXX";
@@ -69,6 +84,7 @@ Finding writable(const std::string& home) {
             fmt::format("cannot write in {}: {}; free some space", place, reason(error_number))};
   }
   if (place != home) {
+    if (const auto cannot = cannot_make(home, place)) return *cannot;
     return {Level::kOk, "home", home + " (not there yet; made when the daemon starts)"};
   }
   return {Level::kOk, "home", home};

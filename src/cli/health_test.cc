@@ -42,6 +42,15 @@ TEST_F(HealthTest, a_home_that_cannot_be_written_fails_with_what_to_do) {
   EXPECT_NE(findings[0].detail.find("TUTTI_HOME"), std::string::npos);
 }
 
+TEST_F(HealthTest, a_home_that_cannot_be_made_fails_and_one_that_can_is_not_made) {
+  std::filesystem::create_symlink("nowhere", home_ + "/link");
+  EXPECT_NE(check_home(home_ + "/link")[0].detail.find("link to what does not exist"),
+            std::string::npos);
+  EXPECT_EQ(check_home(home_ + "/" + std::string(300, 'x'))[0].level, Level::kFail);
+  EXPECT_EQ(check_home(home_ + "/new/below")[0].level, Level::kOk);
+  EXPECT_FALSE(std::filesystem::exists(home_ + "/new"));
+}
+
 TEST_F(HealthTest, a_missing_socket_is_fine_and_a_file_in_its_place_is_not) {
   EXPECT_EQ(check_socket(home_)[0].level, Level::kOk);
   std::filesystem::create_directory(home_ + "/run");
