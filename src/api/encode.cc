@@ -41,7 +41,8 @@ json::object counts_to_json(const TaskCounts& counts) {
 
 // Whether the row says how its newest attempt ended: not while the next one is under way.
 bool has_outcome(const TaskRow& row) {
-  return row.attempts > 0 && (is_final(row.state) || row.state == TaskState::kQueued);
+  return row.attempts > 0 && row.ended_at &&
+         (is_final(row.state) || row.state == TaskState::kQueued);
 }
 
 void put_outcome(const TaskRow& row, json::object& out) {

@@ -300,6 +300,26 @@ def test_submit_follow_shows_output_and_returns_the_code(daemon):
     assert done.out.endswith("out\n")
 
 
+def test_a_cancelled_back_off_does_not_look_like_success(daemon):
+    job = daemon.submit("--retries", "1", "--backoff", "1h", "--", "false")
+    wait_until(lambda: daemon.api.tasks(job)[0]["not_before"])
+    daemon.ok("cancel", job)
+    assert daemon.wait(f"{job}.0") == daemon.wait(job) == 130
+    [task] = daemon.api.tasks(job)
+    assert (task["state"], task["exit_code"], task["ending"]) == ("cancelled", None, None)
+    assert "exit" not in daemon.ok("show", job).out
+
+
+def test_a_task_that_is_retried_has_no_exit_code_until_it_has_run(daemon, work):
+    job = daemon.submit("--cpus", "2", "--", "false")
+    daemon.wait(job)
+    daemon.submit("--cpus", "2", "--", "sh", "-c", UNTIL_GO)
+    daemon.ok("retry", job)
+    [task] = daemon.api.tasks(job)
+    assert (task["state"], task["exit_code"], task["ending"]) == ("queued", None, None)
+    (work / "go").touch()
+
+
 def test_cancelled_job_can_be_retried(daemon, work):
     job = daemon.submit("--grace", "1s", "--", "sh", "-c", "test -e go || sleep 600")
     daemon.until_state(job, "running")
