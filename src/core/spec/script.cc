@@ -32,6 +32,17 @@ std::string_view shebang_of(std::string_view text) {
   return trimmed(line);
 }
 
+// What an editor on another system leaves, and no kernel or shell understands.
+Result<void> check_beginning(std::string_view text) {
+  if (text.starts_with("\xef\xbb\xbf"))
+    return invalid_input("line 1: begins with a byte-order mark; save the file without it");
+  if (text.starts_with("#!") && text.substr(0, text.find('\n')).ends_with('\r'))
+    return invalid_input(
+        "line 1: ends in a carriage return, so that its interpreter is not found; save the file "
+        "with Unix line ends");
+  return {};
+}
+
 }  // namespace
 
 bool has_shebang(std::string_view text) {
@@ -39,6 +50,7 @@ bool has_shebang(std::string_view text) {
 }
 
 Result<ScriptHeader> parse_script(std::string_view text) {
+  if (const Result<void> begins = check_beginning(text); !begins) return begins.error();
   ScriptHeader header;
   header.shebang = shebang_of(text);
   bool in_head = true;

@@ -10,6 +10,13 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
+TEST(Script, what_editors_of_other_systems_leave_in_its_first_line_is_named) {
+  EXPECT_THAT(parse_script("\xef\xbb\xbf#!/bin/sh\n#TUTTI --cpus 2\n").error().message,
+              HasSubstr("byte-order mark"));
+  EXPECT_THAT(parse_script("#!/bin/sh\r\n#TUTTI --cpus 2\r\n").error().message,
+              HasSubstr("carriage return"));
+}
+
 TEST(Script, directives_stand_before_the_first_command) {
   const auto header = parse_script(
       "#!/usr/bin/env python3\n"
