@@ -171,6 +171,8 @@ Explanation explain_in_row(const Ledger& ledger, JobId id, std::uint32_t task, T
   if (job.tasks.max_parallel > 0 && job.counts.active() >= job.tasks.max_parallel) {
     answer.reasons.push_back({.code = ReasonCode::kArrayLimit, .count = job.tasks.max_parallel});
     answer.remedies.push_back("the end of one of its job's running tasks");
+    if (answer.basis.empty())
+      answer.basis = "not known: it depends on when tasks of its own job end";
   }
   if (!answer.reasons.empty()) return answer;
   const Snapshot snapshot = snapshot_of(ledger, now);

@@ -72,6 +72,7 @@ void explain_closed(const Waiting& waiting, const Request& request, Explanation&
   if (!answer.reasons.empty()) return;
   const Ledger& ledger = waiting.ledger;
   answer.reasons.push_back({.code = ReasonCode::kNodes, .detail = closed_nodes(ledger, request)});
+  add_resumed_nodes(waiting, answer.remedies);
   for (const Node& up : ledger.nodes())
     if (answer.remedies.empty()) add_smaller_requests(waiting, up, request, answer.remedies);
   answer.basis = "not known: no node takes it at present";

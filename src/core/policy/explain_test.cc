@@ -94,6 +94,7 @@ TEST(explain, array_limit) {
   world.run();
   EXPECT_THAT(codes(world.why(job, 3)), ElementsAre(ReasonCode::kArrayLimit));
   EXPECT_THAT(text(world.why(job, 3), world), HasSubstr("may run 2 tasks at once"));
+  EXPECT_THAT(world.why(job, 3).basis, HasSubstr("when tasks of its own job end"));
 }
 
 TEST(explain, limits_of_its_own_for_nodes) {
@@ -183,6 +184,7 @@ TEST(explain, nodes_that_take_no_work_are_named_with_their_reason) {
   const JobId job = world.submit(spec(cpus(1)));
   EXPECT_THAT(codes(world.why(job)), ElementsAre(ReasonCode::kNodes));
   EXPECT_THAT(text(world.why(job), world), HasSubstr("a is draining (new disks)"));
+  EXPECT_THAT(world.why(job).remedies, ElementsAre(HasSubstr("tutti nodes resume a")));
 }
 
 TEST(explain, a_node_that_became_too_small_is_told_with_what_is_wanted) {

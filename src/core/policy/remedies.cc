@@ -119,6 +119,22 @@ void add_smaller_requests(const Waiting& waiting, const Node& node, const Reques
   }
 }
 
+void add_resumed_nodes(const Waiting& waiting, std::vector<std::string>& remedies) {
+  constexpr std::size_t kMostTried = 3;
+  std::vector<Node> nodes(waiting.snapshot.nodes.begin(), waiting.snapshot.nodes.end());
+  Snapshot otherwise = waiting.snapshot;
+  otherwise.nodes = nodes;
+  std::size_t tried = 0;
+  for (Node& node : nodes) {
+    if (node.state != Node::State::kDraining) continue;
+    if (++tried > kMostTried) return;
+    node.state = Node::State::kUp;
+    if (would_start(waiting, otherwise))
+      remedies.push_back(fmt::format("giving {0} work again (tutti nodes resume {0})", node.name));
+    node.state = Node::State::kDraining;
+  }
+}
+
 void add_priority(const Waiting& waiting, std::vector<std::string>& remedies) {
   constexpr std::int32_t kFirst = 1'000'000'000;
   GroupKey first = *waiting.snapshot.groups[waiting.position].key;

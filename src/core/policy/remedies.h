@@ -34,6 +34,9 @@ void add_freeing_set(const Waiting& waiting, JobId own, const Node& node, const 
 void add_smaller_requests(const Waiting& waiting, const Node& node, const Request& request,
                           std::vector<std::string>& remedies);
 
+// That a node which is draining takes work again.
+void add_resumed_nodes(const Waiting& waiting, std::vector<std::string>& remedies);
+
 // To come first.
 void add_priority(const Waiting& waiting, std::vector<std::string>& remedies);
 
