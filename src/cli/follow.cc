@@ -222,7 +222,9 @@ class Follower : public StreamListener {
     session_.screen().err(fmt::format("\ntutti: {}cancelling job {}\n", why, options_.job));
     auto answer = session_.client().request("POST", "/v1/cancel", json::serialize(body));
     ending_ = static_cast<bool>(answer);
-    if (!answer) session_.screen().err("tutti: " + printable(answer.error().message) + "\n");
+    // What has ended meanwhile is nothing to be told.
+    if (!answer && answer.error().code != ErrorCode::kConflict)
+      session_.screen().err("tutti: " + printable(answer.error().message) + "\n");
   }
 
   // Only jobs that were granted a place have something copied. A line that the job has not ended

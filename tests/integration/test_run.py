@@ -158,6 +158,16 @@ def test_a_job_that_prints_for_nobody_is_cancelled_as_a_pipe_would(daemon):
     assert daemon.until_final(1)["state"] == "cancelled"
 
 
+def test_output_that_nobody_reads_of_a_job_that_has_ended_is_no_error(daemon):
+    child = daemon.spawn("run", "--", "seq", "1000000", stdout=subprocess.PIPE,
+                         stderr=subprocess.PIPE)
+    child.stdout.read(1)
+    daemon.until_final(1)
+    child.stdout.close()
+    assert child.wait(60) == 141
+    assert b"nothing left" not in child.stderr.read()
+
+
 def test_time_limit_is_124_and_says_so(daemon):
     done = daemon("run", "--time", "500ms", "--grace", "1s", "--", "sleep", "600")
     assert done.code == 124, done
