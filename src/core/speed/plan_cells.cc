@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/model/node.h"
 #include "core/spec/model_text.h"
 #include "core/spec/text.h"
 #include "core/speed/speed_text.h"
@@ -58,6 +59,20 @@ int class_of(const std::optional<SpeedEstimate>& speed) {
   return speed->measured ? 3 : 2;
 }
 
+// The largest that is sold by that name.
+MiB most_sold(std::string_view type) {
+  struct Sold {
+    std::string_view type;
+    std::int64_t gib;
+  };
+  static constexpr Sold kSold[] = {{"p100", 16}, {"v100", 32}, {"t4", 16},   {"a10", 24},
+                                   {"a30", 24},  {"a40", 48},  {"l4", 24},   {"l40", 48},
+                                   {"l40s", 48}, {"a100", 80}, {"h100", 94}, {"h200", 141}};
+  for (const Sold& one : kSold)
+    if (is_of_type(type, one.type)) return MiB(one.gib * 1024);
+  return {};
+}
+
 }  // namespace
 
 Result<std::vector<DeviceShape>> parse_device_shapes(std::string_view text) {
@@ -91,7 +106,8 @@ std::vector<DeviceShape> shapes_in(const SpeedTable& table) {
 
 MiB memory_in_type(std::string_view type) {
   const std::size_t dash = type.rfind('-');
-  if (dash == type.npos || !type.ends_with('G')) return {};
+  if (dash == type.npos) return most_sold(type);
+  if (!type.ends_with('G')) return {};
   const auto gib = parse_digits(type.substr(dash + 1, type.size() - dash - 2), 100'000);
   return gib ? MiB(static_cast<std::int64_t>(*gib) * 1024) : MiB();
 }

@@ -24,7 +24,8 @@ std::vector<DeviceShape> shapes_within(std::span<const DeviceShape> available);
 // Every shape that anything was measured in.
 std::vector<DeviceShape> shapes_in(const SpeedTable& table);
 
-// The memory that the name of a type tells: "A100-80G"; zero: none.
+// The memory that the name of a type tells: "A100-80G". Of usual types without a size ("A100") the
+// largest that is sold; zero: not known.
 MiB memory_in_type(std::string_view type);
 
 // These shapes with every number of stages (staged_cells).

@@ -39,8 +39,23 @@ TEST(PlanCells, shapes_are_powers_of_two_and_whole_nodes) {
 
 TEST(PlanCells, a_type_may_tell_its_memory) {
   EXPECT_EQ(memory_in_type("A100-80G"), MiB(81920));
-  for (const char* type : {"A100", "A100-MIG", "A-G", "", "-G"})
+  for (const char* type : {"A100-MIG", "A-G", "", "-G", "X100"})
     EXPECT_EQ(memory_in_type(type), MiB()) << type;
+}
+
+TEST(PlanCells, a_usual_type_has_at_most_what_is_sold) {
+  EXPECT_EQ(memory_in_type("a10"), MiB(24 * 1024));
+  EXPECT_EQ(memory_in_type("L40S"), MiB(48 * 1024));
+  SpeedTable table;
+  table.set({{"moe", 10'000'000'000, 256}, {"A10", 4, 4}}, {8});
+  const std::vector<DeviceShape> shapes = {{"A10", 1, 1}, {"A10", 4, 4}};
+  const auto cells = plan_cells(table, {"moe", 10'000'000'000, 256}, shapes);
+  EXPECT_FALSE(cells.front().estimate->fits);  // 149 GiB
+  const auto guessed = std::find_if(cells.begin(), cells.end(), [](const PlannedCell& one) {
+    return one.basis == StageBasis::kBestPlan;
+  });
+  ASSERT_NE(guessed, cells.end());
+  EXPECT_GE(guessed->cell.stages, 8u);
 }
 
 TEST(PlanCells, the_cost_is_devices_times_seconds) {

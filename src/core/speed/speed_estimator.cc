@@ -156,17 +156,26 @@ SpeedEstimate SpeedEstimator::estimate_of(const Guess& seconds, const Guess& fit
   return estimate;
 }
 
+SpeedEstimate SpeedEstimator::estimate_as(SpeedCell cell, const std::string& type) const {
+  cell.shape.type = type;
+  return estimate_of(guess_at(*seconds_, fast_, cell, time_covariance, kNoise),
+                     guess_at(*fits_, all_, cell, fit_covariance, 0), cell);
+}
+
 std::optional<SpeedEstimate> SpeedEstimator::estimate(const SpeedCell& cell, MiB memory) const {
-  SpeedCell known{cell.run, cell.shape};
-  known.shape.type = table_.type_for(cell.shape.type);
-  if (const Speed* speed = table_.find(known)) {
+  const SpeedCell whole{cell.run, cell.shape};
+  if (const Speed* speed = table_.find(whole)) {
     return SpeedEstimate{true, speed->fits(), speed->seconds, 1, speed->fits() ? 1.0 : 0.0};
   }
   const auto of_model = [&](const SpeedCell& one) { return one.run.name == cell.run.name; };
-  if (known.shape.type.empty() || std::none_of(fast_.begin(), fast_.end(), of_model))
-    return std::nullopt;
-  SpeedEstimate estimate = estimate_of(guess_at(*seconds_, fast_, known, time_covariance, kNoise),
-                                       guess_at(*fits_, all_, known, fit_covariance, 0), known);
+  const std::vector<std::string> names = table_.names_of(cell.shape.type);
+  if (names.empty() || std::none_of(fast_.begin(), fast_.end(), of_model)) return std::nullopt;
+  SpeedEstimate estimate = estimate_as(whole, names.front());
+  // Another of the type's names may have seen more of the model.
+  for (std::size_t i = 1; i < names.size(); ++i) {
+    const SpeedEstimate other = estimate_as(whole, names[i]);
+    if (other.factor < estimate.factor) estimate = other;
+  }
   if (cell.run.batch < cell.shape.devices()) {
     const auto samples = static_cast<std::uint32_t>(cell.run.batch);
     const auto busy = this->estimate({cell.run, {cell.shape.type, 1, samples}});

@@ -57,6 +57,8 @@ class SpeedEstimator {
 
  private:
   SpeedEstimate estimate_of(const Guess& seconds, const Guess& fit, const SpeedCell& cell) const;
+  // With the table's name of its type.
+  SpeedEstimate estimate_as(SpeedCell cell, const std::string& type) const;
 
   const std::string model_;
   SpeedTable table_;             // what the estimates rest on

@@ -113,6 +113,19 @@ TEST(SpeedEstimator, another_model_helps_to_know_a_type_of_device) {
   EXPECT_NEAR(estimator.estimate(slow)->seconds / (true_seconds(slow) / 3), 1, 0.25);
 }
 
+TEST(SpeedEstimator, one_measurement_of_a_size_does_not_hide_those_of_the_type) {
+  SpeedTable table = measured_world();
+  const SpeedCell small = cell("bert", 2, 256, "fast-16G", 1, 4);
+  const SpeedCell other = cell("bert", 3, 256, "fast-16G", 1, 4);
+  const double factor = SpeedEstimator(table, "bert").estimate(other)->factor;
+  table.set(cell("mini", 1, 128, "fast-16G", 1, 4), {1.1});
+  const SpeedEstimator estimator(table, "bert");
+  EXPECT_TRUE(estimator.estimate(small)->measured);
+  EXPECT_DOUBLE_EQ(estimator.estimate(small)->seconds,
+                   true_seconds(cell("bert", 2, 256, "fast", 1, 4)));
+  EXPECT_LE(estimator.estimate(other)->factor, factor * 1.01);
+}
+
 TEST(SpeedEstimator, of_an_unknown_model_or_type_nothing_is_said) {
   const SpeedEstimator estimator(measured_world(), "bert");
   EXPECT_FALSE(estimator.estimate(cell("bert", 2, 256, "other", 1, 2)));

@@ -39,24 +39,38 @@ std::string SpeedTable::spelling_of(const std::string& type) const {
 }
 
 const Speed* SpeedTable::find(const SpeedCell& cell) const {
-  auto it = entries_.find(cell);
-  if (it == entries_.end()) {
-    SpeedCell known = cell;
-    known.shape.type = type_for(cell.shape.type);
-    it = entries_.find(known);
+  SpeedCell known = cell;
+  for (const std::string& name : names_of(cell.shape.type)) {
+    known.shape.type = name;
+    if (const auto it = entries_.find(known); it != entries_.end()) return &it->second;
   }
-  return it == entries_.end() ? nullptr : &it->second;
+  return nullptr;
 }
 
-std::string SpeedTable::type_for(std::string_view type) const {
-  if (type.empty()) return {};
-  for (const std::string& one : types_)
-    if (equal_but_for_case(one, type)) return one;
-  for (const std::string& one : types_)
-    if (is_of_type(type, one)) return one;
-  for (const std::string& one : types_)
-    if (is_of_type(one, type)) return one;
-  return {};
+std::vector<std::string> SpeedTable::names_of(std::string_view type) const {
+  std::vector<std::string> names;
+  if (type.empty()) return names;
+  const auto add_if = [&](const auto& is_meant) {
+    for (const std::string& one : types_)
+      if (is_meant(one) && std::find(names.begin(), names.end(), one) == names.end())
+        names.push_back(one);
+  };
+  add_if([&](const std::string& one) { return equal_but_for_case(one, type); });
+  add_if([&](const std::string& one) { return is_of_type(type, one); });
+  add_if([&](const std::string& one) { return is_of_type(one, type); });
+  return names;
+}
+
+std::string SpeedTable::name_in(const SpeedCell& cell) const {
+  const std::vector<std::string> names = names_of(cell.shape.type);
+  SpeedCell known{cell.run, cell.shape};
+  for (const std::string& name : names) {
+    known.shape.type = name;
+    const auto it = entries_.lower_bound(known);
+    if (it != entries_.end() && it->first.run == known.run && it->first.shape == known.shape)
+      return name;
+  }
+  return names.empty() ? std::string() : names.front();
 }
 
 SpeedTable SpeedTable::best() const {

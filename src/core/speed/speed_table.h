@@ -38,7 +38,7 @@ struct Speed {
 };
 
 // Measured speeds by cell. A value; it estimates nothing. Names of types are those of whoever
-// measured ("a100"); type_for() finds the one that a node's type ("A100-80G") goes by here. A cell
+// measured ("a100"); names_of() finds those that a node's type ("A100-80G") goes by here. A cell
 // may be in it several times: as the best plan that was found, and with definite stages.
 class SpeedTable {
  public:
@@ -50,11 +50,15 @@ class SpeedTable {
   // Forgets a cell.
   void erase(const SpeedCell& cell);
 
-  // What was measured of the cell; null: nothing. The type may be written as type_for() takes it.
+  // What was measured of the cell, by the first of the names of its type that has it; null:
+  // nothing.
   const Speed* find(const SpeedCell& cell) const;
-  // The table's name of a type: the same but for case, or what it is a size of, or a size of it;
-  // empty if there is none.
-  std::string type_for(std::string_view type) const;
+  // The table's names of a type, the nearest first: the same but for case, what it is a size of,
+  // sizes of it.
+  std::vector<std::string> names_of(std::string_view type) const;
+  // The first of them by which anything of the cell's run and devices was measured, with whatever
+  // stages; else the nearest; empty if there is none.
+  std::string name_in(const SpeedCell& cell) const;
 
   // Each cell once, with its best plan: the fastest of what was measured of it. That some stages do
   // not fit does not mean that the cell does not, unless one device has to hold everything.

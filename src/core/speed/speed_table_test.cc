@@ -7,6 +7,7 @@ namespace tutti {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
 
 SpeedCell bert_on(const std::string& type, std::uint32_t per_node = 4) {
@@ -34,9 +35,9 @@ TEST(SpeedTable, a_nodes_type_is_known_by_what_it_is_a_size_of) {
   SpeedTable table;
   table.set(bert_on("a100"), {3});
   table.set(bert_on("V100-32G"), {5});
-  EXPECT_EQ(table.type_for("A100-80G"), "a100");
-  EXPECT_EQ(table.type_for("v100"), "V100-32G");
-  EXPECT_EQ(table.type_for("A10"), "");
+  EXPECT_THAT(table.names_of("A100-80G"), ElementsAre("a100"));
+  EXPECT_THAT(table.names_of("v100"), ElementsAre("V100-32G"));
+  EXPECT_THAT(table.names_of("A10"), IsEmpty());
   EXPECT_EQ(table.find(bert_on("A100-80G"))->seconds, 3);
 }
 
@@ -48,12 +49,26 @@ TEST(SpeedTable, of_two_sizes_each_has_its_own_speed) {
   EXPECT_TRUE(table.find(bert_on("a100-80g"))->fits());
 }
 
+TEST(SpeedTable, each_cell_is_found_by_the_nearest_name_that_has_it) {
+  SpeedTable table;
+  table.set(bert_on("V100"), {5});
+  table.set(bert_on("V100", 8), {3});
+  table.set(bert_on("V100-16G", 8), {4});
+  EXPECT_THAT(table.names_of("V100-16G"), ElementsAre("V100-16G", "V100"));
+  EXPECT_EQ(table.find(bert_on("V100-16G"))->seconds, 5);
+  EXPECT_EQ(table.find(bert_on("V100-16G", 8))->seconds, 4);
+  EXPECT_EQ(table.find(bert_on("V100", 8))->seconds, 3);
+  EXPECT_EQ(table.name_in(bert_on("V100-16G")), "V100");
+  EXPECT_EQ(table.name_in(bert_on("V100-16G", 8)), "V100-16G");
+  EXPECT_EQ(table.name_in(bert_on("V100-16G", 2)), "V100-16G");
+}
+
 TEST(SpeedTable, what_is_forgotten_takes_its_type_along) {
   SpeedTable table;
   table.set(bert_on("a100"), {3});
   table.set(bert_on("a100", 8), {2});
   table.erase(bert_on("a100"));
-  EXPECT_EQ(table.type_for("A100-80G"), "a100");
+  EXPECT_THAT(table.names_of("A100-80G"), ElementsAre("a100"));
   table.erase(bert_on("a100", 8));
   table.erase(bert_on("a100", 8));
   EXPECT_EQ(table, SpeedTable());

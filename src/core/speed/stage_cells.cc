@@ -12,12 +12,12 @@ constexpr double kExchangedSamples = 8;
 // What was not measured is no rival of what was: it is at least so much slower.
 constexpr double kBehindMeasured = 1.01;
 
-std::set<std::uint32_t> stages_of(const SpeedTable& table, const SpeedCell& whole) {
+// `shape` is the cell's, by the table's name of its type.
+std::set<std::uint32_t> stages_of(const SpeedTable& table, const SpeedCell& whole,
+                                  const DeviceShape& shape) {
   const std::uint32_t devices = whole.shape.devices();
   std::set<std::uint32_t> stages = {devices};
   for (std::uint32_t count = 1; devices % count == 0; count *= 2) stages.insert(count);
-  DeviceShape shape = whole.shape;
-  shape.type = table.type_for(shape.type);
   for (const auto& [cell, speed] : table.entries())
     if (cell.run == whole.run && cell.shape == shape && cell.stages > 0) stages.insert(cell.stages);
   return stages;
@@ -31,10 +31,14 @@ bool can_run(const SpeedCell& cell) {
 // Each number of stages, with what was measured of it. What ran can run, whatever its plan was.
 std::vector<PlannedCell> measured_cells(const SpeedTable& table, const SpeedCell& whole) {
   std::vector<PlannedCell> cells;
-  for (const std::uint32_t stages : stages_of(table, whole)) {
+  DeviceShape shape = whole.shape;
+  shape.type = table.name_in(whole);
+  for (const std::uint32_t stages : stages_of(table, whole, shape)) {
     PlannedCell one{{whole.run, whole.shape, stages}, std::nullopt};
-    if (const Speed* speed = table.find(one.cell)) {
-      one.estimate = {true, speed->fits(), speed->seconds, 1, speed->fits() ? 1.0 : 0.0};
+    const auto known = table.entries().find({whole.run, shape, stages});
+    if (known != table.entries().end()) {
+      const Speed& speed = known->second;
+      one.estimate = {true, speed.fits(), speed.seconds, 1, speed.fits() ? 1.0 : 0.0};
     }
     if (one.estimate || can_run(one.cell)) cells.push_back(std::move(one));
   }
