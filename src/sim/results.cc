@@ -56,6 +56,7 @@ void SummaryBuilder::add(const JobResult& job, double horizon_s) {
   sums_.mean_queue_s += job.queue_s;
   sums_.restarts_per_job += job.restarts;
   device_s_ += job.device_s;
+  used_s_ += job.device_s - job.unused_s;
   if (job.alone_s && *job.alone_s > 0) {
     ++with_share_;
     const double ratio = time / *job.alone_s;
@@ -93,7 +94,7 @@ Summary SummaryBuilder::summary(double horizon_s) const {
   summary.restarts_per_job = part_of(sums_.restarts_per_job, n);
   summary.device_hours_per_job = part_of(device_s_ / 3600, n);
   summary.makespan_s = times_.empty() ? 0 : last_end_s_ - first_submit_s_;
-  summary.device_use = part_of(device_s_, devices_ * summary.makespan_s);
+  summary.device_use = part_of(used_s_, devices_ * summary.makespan_s);
   double waiting_s = waiting_s_;
   double stranded_s = stranded_s_;
   if (last_ && last_->waiting > 0 && horizon_s > last_->at_s) {

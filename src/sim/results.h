@@ -29,6 +29,7 @@ struct JobResult {
   double queue_s = 0;              // time without devices, from submission to end or horizon
   std::uint32_t restarts = 0;      // starts after the first one
   double device_s = 0;  // devices × seconds; of a shared one the part that it was granted
+  double unused_s = 0;  // what of that was after its end, where whole rounds are counted
   double devices = 0;   // that its user asked for
   std::optional<double> alone_s;  // how long it would take with its 1/N share of the devices
   std::optional<double> deadline_s;
@@ -119,6 +120,7 @@ class SummaryBuilder {
   double first_submit_s_ = 0;
   double last_end_s_ = 0;
   double device_s_ = 0;
+  double used_s_ = 0;  // of that
   std::uint64_t with_share_ = 0;
   std::uint64_t unfair_ = 0;
   std::uint64_t deadlines_ = 0;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <utility>
@@ -43,11 +44,11 @@ class TraceReader {
     std::vector<ArenaJob> jobs;
     for (row_ = 0; row_ < table_.rows() && !error_; ++row_) {
       jobs.push_back(job());
-      if (jobs.size() > 1 && jobs.back().submit_s < jobs[jobs.size() - 2].submit_s)
-        refuse("is submitted before the one above: sort the trace by submission_time");
     }
     if (error_) return *error_;
     if (jobs.empty()) return invalid_input(file_name + ":1: the trace has no job");
+    std::stable_sort(jobs.begin(), jobs.end(),
+                     [](const ArenaJob& a, const ArenaJob& b) { return a.submit_s < b.submit_s; });
     return jobs;
   }
 

@@ -25,6 +25,13 @@ constexpr Constants kApplications[] = {
     {"deepspeech2", 80, 25, 1.2, true}, {"imagenet", 90, 250, 1.2, true},
     {"ncf", 10, 15, 1.5, false},        {"yolov3", 50, 80, 1.2, true}};
 
+std::string known_names() {
+  std::string names;
+  for (const Constants& one : kApplications)
+    names.append(names.empty() ? "" : ", ").append(one.name);
+  return names;
+}
+
 // The measurements of a layout are those of all its rotations.
 Layout smallest_rotation(const Layout& layout) {
   Layout best = layout;
@@ -283,7 +290,8 @@ Result<Application> read_application(const std::string& data, const std::string&
   const auto* known = std::find_if(std::begin(kApplications), std::end(kApplications),
                                    [&](const Constants& one) { return one.name == name; });
   if (known == std::end(kApplications))
-    return invalid_input("the benchmark knows no application '" + name + "'");
+    return invalid_input("the benchmark knows no application '" + name + "', only " +
+                         known_names());
   const std::string folder = data + "/sia/traces/" + name;
   Result<LearningTable> learning = LearningTable::read(folder, name);
   if (!learning) return learning.error();

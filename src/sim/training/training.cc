@@ -214,8 +214,12 @@ class TrainingSimulation {
     if (traits_.elastic && job.trainee->running()) learn(job);
     if (!job.trainee->finished()) return;
     --left_;
-    events_.push_back(*job.trainee->finish_s());
-    close_span(job, *job.trainee->finish_s());
+    const double finish_s = *job.trainee->finish_s();
+    events_.push_back(finish_s);
+    close_span(job, finish_s);
+    // The round is not over yet, and is billed as a whole.
+    job.result.unused_s =
+        (now_s_ + round_s_ - finish_s) * static_cast<double>(job.placement.nodes.size());
   }
 
   // What the round has shown of the job's speed.
@@ -521,7 +525,9 @@ Result<RunResult> run_training(TrainingBenchmark benchmark, const TrainingOption
   for (const TrainingJob& line : *lines) {
     if (applications.contains(line.application)) continue;
     Result<Application> application = read_application(options.data, line.application, types);
-    if (!application) return application.error();
+    if (!application)
+      return Error{application.error().code,
+                   fmt::format("job {}: {}", shown(line.name), application.error().message)};
     applications.emplace(line.application, std::move(*application));
   }
   TrainingSimulation simulation(benchmark, options, *traits, std::move(*lines),

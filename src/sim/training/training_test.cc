@@ -70,6 +70,16 @@ TEST_F(MadeUpData, a_job_alone_ends_when_it_can_be_computed_to_end) {
   }
 }
 
+// All 64 devices from 60 s until 190 s; the round until 240 s is counted as a whole, but not used.
+TEST_F(MadeUpData, no_more_devices_are_used_than_there_are) {
+  std::string jobs;
+  for (int i = 0; i < 16; ++i) jobs += "j" + std::to_string(i) + ",60,ncf,4,32\n";
+  const RunResult result = run("fifo", jobs);
+  EXPECT_EQ(result.jobs[0].device_s, 720);
+  EXPECT_EQ(result.jobs[0].unused_s, 200);
+  EXPECT_DOUBLE_EQ(summarise(result).device_use, 1);
+}
+
 // Sixteen nodes of four: the seventeenth job of four devices waits until a round ends after 190 s.
 TEST_F(MadeUpData, who_does_not_fit_waits_for_the_round_after_an_end) {
   std::string jobs;
@@ -132,6 +142,7 @@ TEST_F(MadeUpData, bad_workloads_are_refused_with_file_and_line) {
   };
   const std::string head = "name,time,application,num_replicas,batch_size\n";
   EXPECT_NE(refused(head + "a,x,ncf,1,32\n").find("bad.csv:2: 'x'"), std::string::npos);
+  EXPECT_EQ(refused(head + "a,1,gpt,1,32\n").find("job 'a': the benchmark knows"), 0u);
   EXPECT_NE(refused(head + "a,1,ncf,0,32\n").find("at least one device"), std::string::npos);
   EXPECT_NE(refused(head + "a,1,ncf,1,0\n").find("bad.csv:2: a batch"), std::string::npos);
   EXPECT_NE(refused(head + "a,1,ncf,1,-5\n").find("bad.csv:2: a batch"), std::string::npos);
