@@ -60,6 +60,20 @@ std::optional<Configuration> had_by(const std::vector<Node>& nodes, const TaskRo
   return Configuration{node->devices[first].type, static_cast<std::uint32_t>(row.devices.size())};
 }
 
+// How long the task ran, with all attempts that failed before the last: they held what it asks for,
+// too.
+Result<Duration> run_of(SqliteHistory& history, JobId job, const TaskRow& row) {
+  Duration ran = std::max(row.ended_at - row.started_at, Duration(0));
+  if (row.attempts < 2) return ran;
+  const Result<std::vector<TaskRow>> earlier = history.earlier_attempts({job, row.task.index});
+  if (!earlier) return earlier.error();
+  for (const TaskRow& attempt : *earlier) {
+    if (attempt.started_at && attempt.ended_at > attempt.started_at)
+      ran = ran + (attempt.ended_at - attempt.started_at);
+  }
+  return ran;
+}
+
 // Whether enough of the job has ended to repeat it.
 Result<bool> read_runs(SqliteHistory& history, const std::vector<Node>& nodes, JobId id,
                        RecordedJob& job) {
@@ -72,7 +86,9 @@ Result<bool> read_runs(SqliteHistory& history, const std::vector<Node>& nodes, J
     if (!rows) return rows.error();
     for (const TaskRow& row : *rows) {
       if (!is_final(row.state) || !row.started_at || !row.ended_at) continue;
-      job.runs.push_back(std::max(row.ended_at - row.started_at, Duration(0)));
+      const Result<Duration> ran = run_of(history, id, row);
+      if (!ran) return ran.error();
+      job.runs.push_back(*ran);
       take_grant(nodes, row, job.spec.request);
       if (job.runs.size() == 1) job.had = had_by(nodes, row);
     }

@@ -234,6 +234,13 @@ def test_history_keeps_what_jobs_waited_for(daemon):
     assert jobs["second"]["first_start_s"] >= jobs["first"]["finish_s"]
 
 
+def test_history_counts_all_attempts(daemon):
+    job = daemon.submit("--retries", "1", "--backoff", "50ms", "--", "sh", "-c", "sleep 0.4; exit 3")
+    daemon.until_final(job)
+    told = daemon.ok("simulate", "--from-history", "--json").json()
+    assert [0.8 <= job["device_s"] < 5 for job in told["jobs"]] == [True]
+
+
 def test_history_is_read_without_a_daemon_and_missed_where_there_is_none(tutti):
     done = tutti("simulate", "--from-history")
     assert done.code == 1 and "there is no history in" in done.err
