@@ -169,6 +169,33 @@ TEST(configurations, a_waiting_job_is_told_its_list_with_reasons) {
                                                           "the end of job 2 (tutti cancel 2)"));
 }
 
+TEST(configurations, who_waits_for_another_job_is_told_its_list_too) {
+  World world = mixed();
+  measured(world, "v100", 8, 7);
+  measured(world, "a100", 4, 5);
+  JobSpec after = flexible({{"V100", 8}, {"A100", 4}}, kBert);
+  after.after = {{world.submit(flexible({{"V100", 8}})), Dependency::When::kAny}};
+  const JobId job = world.submit(after);
+  world.run();
+  const Explanation why = world.why(job);
+  ASSERT_EQ(why.configurations.size(), 2u);
+  EXPECT_EQ(why.configurations[0].configuration, (Configuration{"A100", 4}));
+  EXPECT_FALSE(why.configurations[0].taken);
+}
+
+TEST(configurations, who_waits_for_a_profile_is_told_its_list_too) {
+  World world = mixed();
+  JobSpec unknown = flexible({{"V100", 8}, {"A100", 4}});
+  unknown.request.devices.sharing = Sharing::kAuto;
+  unknown.kind = "unknown";
+  world.submit(unknown);
+  world.run();
+  const Explanation why = world.why(world.submit(unknown));
+  ASSERT_FALSE(why.reasons.empty());
+  EXPECT_EQ(why.reasons[0].code, ReasonCode::kProfile);
+  EXPECT_EQ(why.configurations.size(), 2u);
+}
+
 TEST(configurations, a_dry_run_tells_where_it_would_start) {
   World world = mixed();
   measured(world, "v100", 8, 7);

@@ -123,6 +123,8 @@ void explain_dependent(const Ledger& ledger, const Job& job, TimePoint now, int 
   for (Reason& reason : then.reasons)
     if (reason.code != ReasonCode::kStarting) answer.reasons.push_back(std::move(reason));
   add_awaited_ends(waiting, job, answer.remedies);
+  answer.configurations = std::move(then.configurations);
+  for (auto& one : answer.configurations) one.taken = false;  // who knows what is free then
   answer.basis = then.basis;
   if (!then.expected_start_p50) return;
   for (const Dependency& dependency : job.after) {

@@ -107,12 +107,18 @@ void add_reservation(const Ledger& ledger, const Plan& plan, std::uint32_t group
 void explain_ready(const Waiting& waiting, const Job& job, Explanation& answer) {
   const Ledger& ledger = waiting.ledger;
   const GroupView& view = waiting.snapshot.groups[waiting.position];
-  if (view.measured_by.value > 0) return explain_measuring(view, answer);
+  if (view.measured_by.value > 0) {
+    add_configurations(ledger, job, nullptr, answer);
+    return explain_measuring(view, answer);
+  }
   const Request& request = explained_request(ledger, view);
   const Node* node = best_node(ledger, request, view.room);
   const bool fits = node != nullptr && fits_now(*node, request);
   if (!fits) add_node_limit(ledger, view, answer);
-  if (node == nullptr) return explain_closed(waiting, request, answer);
+  if (node == nullptr) {
+    add_configurations(ledger, job, nullptr, answer);
+    return explain_closed(waiting, request, answer);
+  }
   if (!fits) explain_lacks(waiting, job.id, *node, request, answer);
   const Ahead ahead = ahead_of(waiting.snapshot, waiting.position, waiting.older);
   if (ahead.tasks > 0) {
