@@ -46,7 +46,10 @@ auto read_as(const std::string& path, Parse parse)
 Result<RunResult> run_arena(const ArenaOptions& options) {
   const fs::path folder = arena_folder(options.data);
   const ElasticTraits* traits = find_elastic_policy(options.policy);
-  if (traits == nullptr || traits->per_step) return unknown_elastic_policy(options.policy, false);
+  if (traits == nullptr) return unknown_elastic_policy(options.policy, false);
+  if (traits->per_step)
+    return invalid_input("the policy '" + options.policy +
+                         "' knows one type of device only: it is for pollux-64");
   const auto policy = make_elastic_policy(options.policy);
   auto pools = read_as((folder / "sim_cluster_spec.json").string(), parse_arena_cluster);
   if (!pools) return pools.error();

@@ -102,6 +102,8 @@ Result<std::vector<ArenaJob>> parse_arena_trace(std::string_view text,
                                                 const std::string& file_name) {
   auto table = CsvTable::parse(file_name, text);
   if (!table) return table.error();
+  if (table->has("application") && !table->has("model_name"))
+    return invalid_input(file_name + ":1: this is a workload for --benchmark sia-64 or pollux-64");
   return TraceReader(std::move(*table)).jobs(file_name);
 }
 

@@ -53,6 +53,14 @@ TEST(ArenaTrace, what_is_wrong_is_said_with_file_and_line) {
   EXPECT_EQ(trace_error(""), "t.csv:1: the trace has no job");
 }
 
+TEST(ArenaTrace, a_workload_of_another_benchmark_is_recognised) {
+  const auto trace =
+      parse_arena_trace("name,time,application,num_replicas,batch_size\na,1,ncf,1,32\n", "t.csv");
+  ASSERT_FALSE(trace);
+  EXPECT_EQ(trace.error().message,
+            "t.csv:1: this is a workload for --benchmark sia-64 or pollux-64");
+}
+
 TEST(ArenaTrace, columns_that_are_missing_are_named) {
   const auto trace = parse_arena_trace("job_id,submission_time\na,1\n", "t.csv");
   ASSERT_FALSE(trace);

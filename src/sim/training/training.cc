@@ -516,7 +516,8 @@ Result<RunResult> run_training(TrainingBenchmark benchmark, const TrainingOption
   const std::vector<Pool> pools = pools_of(benchmark);
   if (traits == nullptr) return unknown_elastic_policy(options.policy, pools.size() == 1);
   if (traits->per_step && pools.size() > 1)
-    return invalid_input("the policy '" + options.policy + "' knows one type of device only");
+    return invalid_input("the policy '" + options.policy +
+                         "' knows one type of device only: it is for pollux-64");
   Result<std::vector<TrainingJob>> lines = read_training_jobs(options.workload);
   if (!lines) return lines.error();
   std::vector<std::string> types;

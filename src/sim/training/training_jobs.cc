@@ -10,6 +10,8 @@ namespace tutti {
 Result<std::vector<TrainingJob>> read_training_jobs(const std::string& path) {
   const Result<CsvTable> table = CsvTable::read(path);
   if (!table) return table.error();
+  if (table->has("num_iteration") && !table->has("application"))
+    return invalid_input(path + ":1: this is a trace for --benchmark arena-1280");
   std::vector<std::size_t> columns;
   for (const char* name : {"name", "time", "application", "num_replicas", "batch_size"}) {
     const Result<std::size_t> column = table->column(name);

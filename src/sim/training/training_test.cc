@@ -141,6 +141,8 @@ TEST_F(MadeUpData, bad_workloads_are_refused_with_file_and_line) {
     return result ? std::string("accepted") : result.error().message;
   };
   const std::string head = "name,time,application,num_replicas,batch_size\n";
+  EXPECT_NE(refused("job_id,submission_time,num_iteration\na,1,5\n").find("arena-1280"),
+            std::string::npos);
   EXPECT_NE(refused(head + "a,x,ncf,1,32\n").find("bad.csv:2: 'x'"), std::string::npos);
   EXPECT_EQ(refused(head + "a,1,gpt,1,32\n").find("job 'a': the benchmark knows"), 0u);
   EXPECT_NE(refused(head + "a,1,ncf,0,32\n").find("at least one device"), std::string::npos);
