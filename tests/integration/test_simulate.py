@@ -243,6 +243,9 @@ def test_history_counts_all_attempts(daemon):
     daemon.until_final(job)
     told = daemon.ok("simulate", "--from-history", "--json").json()
     assert [0.8 <= job["device_s"] < 5 for job in told["jobs"]] == [True]
+    used = sum(job["device_s"] - job["unused_s"] for job in told["jobs"])
+    summary = told["summary"]
+    assert abs(used / told["devices"] / summary["makespan_s"] - summary["device_use"]) < 1e-4
 
 
 def test_history_is_read_without_a_daemon_and_missed_where_there_is_none(tutti):
