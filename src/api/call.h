@@ -59,6 +59,7 @@ void list_tasks(const CallPtr& call);
 void explain_job(const CallPtr& call);
 void cancel_jobs(const CallPtr& call);
 void retry_job(const CallPtr& call);
+void prune_jobs(const CallPtr& call);
 void get_log(const CallPtr& call);
 void stream_job(const CallPtr& call);
 void stream_events(const CallPtr& call);

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <boost/json.hpp>
-#include <cerrno>
 
 #include "api/call.h"
 #include "api/encode.h"
@@ -11,6 +10,7 @@
 #include "api/streams.h"
 #include "base/home.h"
 #include "base/random_word.h"
+#include "control/snapshots.h"
 #include "core/spec/rank_programs.h"
 #include "core/spec/text.h"
 #include "core/spec/validate.h"
@@ -152,8 +152,7 @@ json::value copy_of(const Services& services, JobId job) {
 Result<void> check_snapshots(const Services& services, const std::vector<JobSpec>& jobs) {
   for (const JobSpec& spec : jobs) {
     if (spec.snapshot.empty()) continue;
-    const std::string path = services.facts().home + "/snapshots/" + spec.snapshot;
-    if (::access(path.c_str(), F_OK) != 0 && errno == ENOENT)
+    if (services.snapshots == nullptr || !services.snapshots->use(spec.snapshot))
       return invalid_input("snapshot " + shown(spec.snapshot) +
                            ": there is none; send its files to POST /v1/snapshots first");
   }

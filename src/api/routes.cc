@@ -18,7 +18,7 @@ struct Entry {
   std::uint64_t body_limit;
 };
 
-constexpr std::array<Entry, 32> kEntries = {{
+constexpr std::array<Entry, 33> kEntries = {{
     {{"GET", "/v1/status", "getStatus"}, get_status, 0},
     {{"POST", "/v1/jobs", "submitJobs"}, submit_jobs, 256 * kMiB},
     {{"GET", "/v1/jobs", "listJobs"}, list_jobs, 0},
@@ -30,6 +30,7 @@ constexpr std::array<Entry, 32> kEntries = {{
     {{"GET", "/v1/jobs/{id}/explain", "explainJob"}, explain_job, 0},
     {{"POST", "/v1/jobs/{id}/retry", "retryJob"}, retry_job, 16 * kMiB},
     {{"POST", "/v1/cancel", "cancelJobs"}, cancel_jobs, 16 * kMiB},
+    {{"POST", "/v1/prune", "pruneJobs"}, prune_jobs, 16 * kMiB},
     {{"GET", "/v1/nodes", "listNodes"}, get_nodes, 0},
     {{"POST", "/v1/nodes", "addNode"}, add_node, kMiB},
     {{"DELETE", "/v1/nodes/{name}", "removeNode"}, remove_node, kMiB},

@@ -396,8 +396,17 @@ class SlowFront : public FakeFront {
 
 TEST_F(ServerTest, a_reply_that_comes_after_the_end_is_dropped) {
   SlowFront slow;
-  Services services{slow,    world.history, world.events, world.clock, nullptr,
-                    nullptr, nullptr,       nullptr,      "/",         [] { return StatusFacts(); },
+  Services services{slow,
+                    world.history,
+                    world.events,
+                    world.clock,
+                    nullptr,
+                    nullptr,
+                    nullptr,
+                    nullptr,
+                    nullptr,
+                    "/",
+                    [] { return StatusFacts(); },
                     {}};
   auto slow_server = std::make_unique<Server>(options, services);
   ASSERT_TRUE(slow_server->start());

@@ -16,6 +16,7 @@ class EventHub;
 class GpuMonitor;
 class LeaseDesk;
 class NodeMonitor;
+class PruneDesk;
 class Snapshots;
 
 // The part of `status` that does not change by the second.
@@ -44,6 +45,7 @@ struct Services {
   LeaseDesk* leases = nullptr;      // null: leases are refused
   GpuMonitor* gpus = nullptr;       // null: nothing is known of GPUs
   NodeMonitor* machines = nullptr;  // null: nothing is known of machines elsewhere
+  PruneDesk* prunes = nullptr;      // null: prunes are refused
   std::string log_folder;
   std::function<StatusFacts()> facts;
   std::function<void()> stop_daemon;

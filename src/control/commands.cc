@@ -175,6 +175,16 @@ void Controller::set_speeds(std::vector<SpeedChange> changes, Reply<Changed> rep
       std::move(reply));
 }
 
+// Nothing of it is an event: the ledger does not know finished jobs, and their events stay.
+void Controller::prune(PruneStep step, Reply<bool> reply) {
+  command<bool>(
+      [this, step = std::move(step)]() mutable -> Result<bool> {
+        std::erase_if(step.jobs, [this](JobId id) { return ledger_.find_job(id) != nullptr; });
+        return store_.prune(step);
+      },
+      std::move(reply));
+}
+
 // ---- submit
 // --------------------------------------------------------------------------------------
 

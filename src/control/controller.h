@@ -61,6 +61,7 @@ class Controller : public Front, public ReportSink {
   void set_speeds(std::vector<SpeedChange> changes, Reply<Changed> reply) override;
   void set_profiles(std::vector<std::pair<std::string, std::optional<Profile>>> profiles,
                     Reply<Changed> reply) override;
+  void prune(PruneStep step, Reply<bool> reply) override;
 
  private:
   // Something to do on the controller's thread.

@@ -116,6 +116,8 @@ class Front {
   // The table of speeds.
   virtual void speeds(Reply<SpeedTable> reply) = 0;
   virtual void set_speeds(std::vector<SpeedChange> changes, Reply<Changed> reply) = 0;
+  // Forgets what the step names and nobody needs (Store::prune); jobs that run again are left out.
+  virtual void prune(PruneStep step, Reply<bool> reply) = 0;
 };
 
 // Port: told what a round changed, after it is on disk. Called by the thread that runs the round;

@@ -56,7 +56,7 @@ class History {
                                                  std::uint32_t count) = 0;
   // Earlier attempts of one task, oldest first, without its newest.
   virtual Result<std::vector<TaskRow>> earlier_attempts(TaskId task) = 0;
-  // Number of jobs in each state, over all time.
+  // Number of jobs in each state, but for those that were pruned.
   virtual Result<TaskCounts> job_counts() = 0;
   // The newest job, for the selector `last`; kNotFound when there is none.
   virtual Result<JobId> last_job() = 0;

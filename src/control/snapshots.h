@@ -58,6 +58,10 @@ class Snapshots {
   // Keeps the manifest and returns the digest to submit jobs with. kNotFound while content is
   // missing.
   virtual Result<std::string> save(const SnapshotManifest& manifest) = 0;
+
+  // Whether the snapshot is here. If so, it stays for hours, so that a job can be submitted with
+  // it; then for as long as there is that job.
+  virtual bool use(const std::string& digest) = 0;
 };
 
 }  // namespace tutti

@@ -33,6 +33,15 @@ struct Round {
   bool lasting = true;
 };
 
+// One step of a prune: what of the past is to be forgotten.
+struct PruneStep {
+  std::vector<JobId> jobs;
+  TimePoint before;  // of the jobs only those that had ended by then
+  // Environments that no job used which had a number up to `newest`.
+  std::vector<std::int64_t> environments;
+  JobId newest;
+};
+
 // Everything needed to build the ledger again.
 struct Recovered {
   std::uint64_t next_job = 1;
@@ -69,6 +78,12 @@ class Store {
   virtual Result<JobRow> load_job(JobId job) = 0;
   // The rows that a finished job's tasks have, so that it can be retried.
   virtual Result<std::vector<TaskRow>> load_tasks(JobId job) = 0;
+  // Forgets finished jobs but for their events, and returns when that is on disk. Such a job is
+  // gone at once, while of its rows only as many go as take some milliseconds. True: some are left,
+  // and the same step is to be taken again. Numbers of jobs are not used again.
+  virtual Result<bool> prune(const PruneStep& /*step*/) {
+    return Error{ErrorCode::kUnsupported, "this store forgets nothing"};
+  }
 };
 
 }  // namespace tutti

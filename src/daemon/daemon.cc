@@ -21,6 +21,7 @@
 #include "control/controller.h"
 #include "control/lease_desk.h"
 #include "control/node_router.h"
+#include "control/prune_desk.h"
 #include "daemon/home_lock.h"
 #include "daemon/machine.h"
 #include "daemon/machine_gpus.h"
@@ -29,11 +30,13 @@
 #include "exec/keeper/enforcement.h"
 #include "exec/keeper/keeper.h"
 #include "exec/keeper/limits_note.h"
+#include "exec/local/home_files.h"
 #include "exec/local/local_executor.h"
 #include "exec/local/snapshot.h"
 #include "exec/ssh/ssh_executor.h"
 #include "store/schema.h"
 #include "store/sqlite_history.h"
+#include "store/sqlite_prune_source.h"
 #include "store/sqlite_store.h"
 #include "telemetry/gpu_watcher.h"
 
@@ -139,6 +142,8 @@ class Daemon {
     enforcement_ = detect_enforcement();
     controller_ = std::make_unique<Controller>(*store_, *router_, clock_, events_);
     if (const Result<void> started = controller_->start(); !started) return started.error();
+    prunes_ = std::make_unique<PruneDesk>(
+        *controller_, files_, [this] { return SqlitePruneSource::open(options_.home); });
     // The first round takes what the executor found, so that the API never shows less.
     controller_->step();
     return start_server();
@@ -149,6 +154,7 @@ class Daemon {
     int number = 0;
     sigwait(&ending, &number);
     leases_->part();
+    prunes_->stop();
     server_->stop();
     controller_->stop();
     controller.join();
@@ -179,6 +185,7 @@ class Daemon {
                                     .leases = leases_.get(),
                                     .gpus = gpus_.get(),
                                     .machines = elsewhere_.get(),
+                                    .prunes = prunes_.get(),
                                     .log_folder = options_.home + "/logs",
                                     .facts = [this, started_at] { return facts(started_at); },
                                     .stop_daemon = [] { kill(getpid(), SIGTERM); }});
@@ -217,6 +224,7 @@ class Daemon {
   Enforcement enforcement_;
   EventHub events_;
   SnapshotFolder snapshots_{options_.home};
+  LocalHomeFiles files_{options_.home, snapshots_};
   std::unique_ptr<SqliteStore> store_;
   std::unique_ptr<SqliteHistory> history_;
   std::unique_ptr<LocalExecutor> executor_;
@@ -225,6 +233,7 @@ class Daemon {
   std::unique_ptr<SshExecutor> elsewhere_;
   std::unique_ptr<NodeRouter> router_;
   std::unique_ptr<Controller> controller_;
+  std::unique_ptr<PruneDesk> prunes_;
   std::unique_ptr<Server> server_;
 };
 

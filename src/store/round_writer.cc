@@ -8,6 +8,7 @@
 #include "store/event_codec.h"
 #include "store/job_rows.h"
 #include "store/line_chunks.h"
+#include "store/pruned_rows.h"
 #include "store/record_codec.h"
 
 namespace tutti {
@@ -100,15 +101,18 @@ Result<void> RoundWriter::commit(const Round& round) {
   return written;
 }
 
+Result<void> RoundWriter::wait_for_disk(bool lasting) {
+  if (lasting == synced_) return {};
+  // Outside of a transaction only. Without it SQLite still writes in order, so that a killed
+  // daemon loses nothing; a power cut may lose the end of the journal.
+  const char* const mode = lasting ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL";
+  if (auto set = connection_.execute(mode); !set) return set;
+  synced_ = lasting;
+  return {};
+}
+
 Result<void> RoundWriter::write(const Round& round) {
-  if (round.lasting != synced_) {
-    // Outside of a transaction only. Without it SQLite still writes in order, so that a killed
-    // daemon loses nothing; a power cut may lose the end of the journal.
-    const char* const mode =
-        round.lasting ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL";
-    if (auto set = connection_.execute(mode); !set) return set;
-    synced_ = round.lasting;
-  }
+  if (auto set = wait_for_disk(round.lasting); !set) return set;
   Transaction transaction(connection_);
   if (auto begun = transaction.begin_write(); !begun) return begun;
   if (auto done = write_events(round.events); !done) return done;
@@ -288,6 +292,71 @@ Result<void> RoundWriter::forget(JobId lease) {
   }
   forgotten_.insert(lease);
   if (lease.value >= next_.next_job) next_.next_job = lease.value + kNumbersSetAside;
+  return {};
+}
+
+Result<bool> RoundWriter::prune(const PruneStep& step) {
+  next_ = tally_;
+  auto more = write_prune(step);
+  if (more) tally_ = next_;
+  // It may be one of those that went.
+  environment_.clear();
+  environment_id_ = 0;
+  return more;
+}
+
+Result<bool> RoundWriter::write_prune(const PruneStep& step) {
+  if (auto set = wait_for_disk(true); !set) return set.error();
+  Transaction transaction(connection_);
+  if (auto begun = transaction.begin_write(); !begun) return begun.error();
+  RowBudget budget;
+  bool more = false;
+  for (const JobId job : step.jobs) {
+    const auto gone = forget_finished(job, step.before);
+    if (!gone) return gone.error();
+    if (!*gone) continue;
+    const auto left = delete_rows_of(connection_, job, budget);
+    if (!left) return left.error();
+    more = more || *left;
+  }
+  if (auto done = forget_environments(step); !done) return done.error();
+  if (auto done = write_tally(); !done) return done.error();
+  if (auto done = transaction.commit(); !done) return done.error();
+  return more;
+}
+
+Result<bool> RoundWriter::forget_finished(JobId job, TimePoint before) {
+  Query find = connection_.query("SELECT state, finished_at FROM jobs WHERE id = ?");
+  const auto found = find.integer(stored(job)).next();
+  if (!found) return found.error();
+  if (!*found) return true;  // but some of its rows may be there
+  const std::int64_t state = find.integer_at(0);
+  if (state > stored(TaskState::kSkipped)) return connection_.corrupt("row of " + job_words(job));
+  if (state < stored(TaskState::kSucceeded) || TimePoint(find.integer_at(1)) > before) return false;
+  find.reset();
+  --next_.jobs[static_cast<TaskState>(state)];
+  next_.next_job = std::max(next_.next_job, job.value + 1);
+  auto done = connection_.query("DELETE FROM jobs WHERE id = ?").integer(stored(job)).run();
+  if (!done) return done.error();
+  return true;
+}
+
+Result<void> RoundWriter::forget_environments(const PruneStep& step) {
+  if (step.environments.empty()) return {};
+  std::unordered_set<std::int64_t> used;
+  Query newer = connection_.query("SELECT environment FROM specs WHERE job > ?");
+  newer.integer(stored(step.newest));
+  for (;;) {
+    const auto row = newer.next();
+    if (!row) return row.error();
+    if (!*row) break;
+    used.insert(newer.integer_at(0));
+  }
+  Query forget = connection_.query("DELETE FROM environments WHERE id = ?");
+  for (const std::int64_t id : step.environments) {
+    if (used.contains(id)) continue;
+    if (auto done = forget.integer(id).run(); !done) return done;
+  }
   return {};
 }
 

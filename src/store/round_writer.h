@@ -29,9 +29,14 @@ class RoundWriter {
 
   // All of the round is on disk, or an Error and nothing of it.
   Result<void> commit(const Round& round);
+  // Likewise of a step of a prune; true: rows of its jobs are left.
+  Result<bool> prune(const PruneStep& step);
 
  private:
+  // How the next transaction is made durable.
+  Result<void> wait_for_disk(bool lasting);
   Result<void> write(const Round& round);
+  Result<bool> write_prune(const PruneStep& step);
   Result<void> write_events(const std::vector<Event>& events);
   Result<void> write_node(const EventBody& body);
   Result<void> write_speeds(const EventBody& body);
@@ -42,6 +47,9 @@ class RoundWriter {
   Result<void> write_jobs(const Round& round);
   // Drops all rows of a lease that succeeded: a loop of leases must not fill the disk.
   Result<void> forget(JobId lease);
+  // Drops the row of a job that had finished by `before`. False: it has not.
+  Result<bool> forget_finished(JobId job, TimePoint before);
+  Result<void> forget_environments(const PruneStep& step);
   Result<void> write_tasks(const Round& round);
   Result<void> keep_earlier_attempts(const TaskRow& newer, const Round& round);
   Result<void> insert_earlier(const TaskRow& row);

@@ -160,6 +160,10 @@ std::int64_t Connection::last_row() const {
   return sqlite3_last_insert_rowid(handle_.get());
 }
 
+std::int64_t Connection::changed_rows() const {
+  return sqlite3_changes64(handle_.get());
+}
+
 bool Connection::in_transaction() const {
   return sqlite3_get_autocommit(handle_.get()) == 0;
 }

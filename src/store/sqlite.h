@@ -74,6 +74,8 @@ class Connection {
 
   // The id of the last row inserted.
   std::int64_t last_row() const;
+  // How many rows the last statement has deleted, inserted or changed.
+  std::int64_t changed_rows() const;
   bool in_transaction() const;
   void roll_back();
   // Copies as much of the write-ahead log into the file as others that use it allow.

@@ -46,6 +46,10 @@ Result<std::vector<TaskRow>> SqliteStore::load_tasks(JobId job) {
   return find_tasks(*connection_, job);
 }
 
+Result<bool> SqliteStore::prune(const PruneStep& step) {
+  return writer_.prune(step);
+}
+
 Result<std::vector<Event>> SqliteStore::read_journal(std::uint64_t from, std::uint32_t limit) {
   Query query =
       connection_->query("SELECT at, kind, body FROM journal WHERE seq >= ? ORDER BY seq LIMIT ?");

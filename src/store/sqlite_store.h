@@ -28,6 +28,7 @@ class SqliteStore final : public Store {
                                               std::uint32_t count) override;
   Result<JobRow> load_job(JobId job) override;
   Result<std::vector<TaskRow>> load_tasks(JobId job) override;
+  Result<bool> prune(const PruneStep& step) override;
 
   // Events number `from` and following, at most `limit`. The first event has number 1, and there
   // are no gaps.

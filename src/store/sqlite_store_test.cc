@@ -1,12 +1,17 @@
 #include "store/sqlite_store.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <map>
+#include <set>
 
 #include "store/random_records.h"
+#include "store/schema.h"
+#include "store/sqlite_history.h"
+#include "store/sqlite_prune_source.h"
 
 namespace tutti {
 namespace {
@@ -365,6 +370,143 @@ void expect_holds(const Recovered& held, const Expected& expected) {
   for (const UsageRecord& record : held.usage) ASSERT_EQ(record, expected.usage.at(record.account));
   ASSERT_EQ(held.nodes.size(), expected.nodes.size());
   for (const Node& node : held.nodes) ASSERT_EQ(node, expected.nodes.at(node.id));
+}
+
+// How many rows there are of a job in all tables but the journal.
+std::int64_t rows_of(const std::string& path, std::uint64_t job) {
+  const auto reader = open_reader(path);
+  std::int64_t rows = 0;
+  for (const char* sql :
+       {"SELECT count(*) FROM jobs WHERE id = ?", "SELECT count(*) FROM specs WHERE job = ?",
+        "SELECT count(*) FROM tasks WHERE job = ?", "SELECT count(*) FROM lines WHERE job = ?",
+        "SELECT count(*) FROM earlier_attempts WHERE job = ?"}) {
+    Query query = (*reader)->query(sql);
+    EXPECT_TRUE(*query.integer(static_cast<std::int64_t>(job)).next());
+    rows += query.integer_at(0);
+  }
+  return rows;
+}
+
+TEST_F(SqliteStoreTest, a_pruned_job_is_gone_and_its_number_is_not_used_again) {
+  JobRow first = submit(1);
+  JobRow second = submit(2);
+  const JobRow waits = submit(3);
+  end(first, TaskState::kSucceeded);
+  end(second, TaskState::kFailed);
+  const auto more = store_->prune({.jobs = {JobId(1), JobId(2), JobId(3)}, .before = TimePoint(1)});
+  ASSERT_TRUE(more) << more.error().message;
+  EXPECT_FALSE(*more);
+  EXPECT_EQ(store_->load_job(JobId(1)).error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(rows_of(path(), 1) + rows_of(path(), 2), 0);
+  EXPECT_EQ(store_->load_job(JobId(3))->state, TaskState::kQueued);
+  TaskCounts left;
+  left[TaskState::kQueued] = 1;
+  EXPECT_EQ(*(*SqliteHistory::open(path()))->job_counts(), left);
+  reopen();
+  EXPECT_EQ(recovered().next_job, 4u);
+
+  JobRow last = waits;
+  end(last, TaskState::kCancelled);
+  ASSERT_TRUE(store_->prune({.jobs = {JobId(3)}, .before = TimePoint(1)}));
+  reopen();
+  EXPECT_EQ(recovered().next_job, 4u);
+  EXPECT_EQ(*(*SqliteHistory::open(path()))->job_counts(), TaskCounts());
+}
+
+TEST_F(SqliteStoreTest, a_job_that_ended_too_lately_stays_whole) {
+  JobRow row = submit(1);
+  end(row, TaskState::kSucceeded);
+  const auto more = store_->prune({.jobs = {JobId(1)}, .before = TimePoint(0)});
+  EXPECT_TRUE(more && !*more);
+  EXPECT_TRUE(store_->load_spec(JobId(1)));
+  EXPECT_EQ(rows_of(path(), 1), 3);
+}
+
+TEST_F(SqliteStoreTest, a_large_job_goes_in_steps_and_a_restart_between_them_goes_on) {
+  constexpr std::uint32_t kTasks = 9000;
+  JobSpec spec;
+  spec.tasks.shape = TaskSet::Shape::kBatch;
+  spec.tasks.count = kTasks;
+  spec.lines.assign(kTasks, std::string(1000, 'x'));
+  Round round;
+  round.submitted = {{JobId(1), &spec}};
+  JobRow row{.id = JobId(1), .state = TaskState::kSucceeded, .finished_at = TimePoint(1)};
+  round.jobs = {row};
+  for (std::uint32_t index = 0; index < kTasks; ++index)
+    round.tasks.push_back({.task = {row.id, index}, .state = TaskState::kSucceeded, .attempts = 1});
+  commit(round);
+
+  const PruneStep step{.jobs = {row.id}, .before = TimePoint(1)};
+  ASSERT_TRUE(*store_->prune(step));
+  EXPECT_FALSE(store_->load_job(row.id));
+  EXPECT_GT(rows_of(path(), 1), 1000);
+  reopen();
+  const auto source = SqlitePruneSource::open(folder_.path());
+  ASSERT_TRUE(source) << source.error().message;
+  EXPECT_EQ((*source)->remaining({})->halves, std::vector<JobId>{row.id});
+  EXPECT_FALSE((*source)->is_known(row.id));
+  int steps = 1;
+  while (*store_->prune({.jobs = {row.id}})) ++steps;
+  EXPECT_GT(steps, 1);
+  EXPECT_EQ(rows_of(path(), 1), 0);
+  EXPECT_TRUE((*source)->remaining({})->halves.empty());
+  EXPECT_EQ(recovered().next_job, 2u);
+}
+
+TEST_F(SqliteStoreTest, environments_go_when_no_job_has_them) {
+  JobSpec spec;
+  const auto submit_with = [&](std::uint64_t id, const std::string& variable) {
+    spec.env = {variable};
+    Round round;
+    round.submitted = {{JobId(id), &spec}};
+    commit(round);
+  };
+  submit_with(1, "A=1");
+  submit_with(2, "B=2");
+  JobRow row{.id = JobId(1)};
+  end(row, TaskState::kSucceeded);
+  row.id = JobId(2);
+  end(row, TaskState::kSucceeded);
+  ASSERT_TRUE(store_->prune({.jobs = {JobId(1), JobId(2)}, .before = TimePoint(1)}));
+  const auto source = SqlitePruneSource::open(folder_.path());
+  const Remaining remaining = *(*source)->remaining({});
+  ASSERT_EQ(remaining.environments.size(), 2u);
+  EXPECT_EQ(remaining.newest, JobId(2));
+  // One of them is wanted again before they go.
+  submit_with(3, "A=1");
+  ASSERT_TRUE(store_->prune({.environments = remaining.environments, .newest = remaining.newest}));
+  EXPECT_EQ(store_->load_spec(JobId(3))->env, std::vector<std::string>{"A=1"});
+  submit_with(4, "B=2");
+  EXPECT_EQ(store_->load_spec(JobId(4))->env, std::vector<std::string>{"B=2"});
+  EXPECT_TRUE((*source)->remaining({})->environments.empty());
+}
+
+TEST_F(SqliteStoreTest, what_unfinished_jobs_need_is_not_prunable) {
+  for (const std::uint64_t id : {1u, 2u, 3u, 4u}) {
+    JobRow row = submit(id);
+    end(row, TaskState::kSucceeded);
+  }
+  JobSpec waits;
+  waits.after = {{JobId(1), Dependency::When::kAny}};
+  waits.workdir = folder_.path() + "/work/2/sub";
+  waits.snapshot = std::string(64, 'a');
+  Round round;
+  round.submitted = {{JobId(5), &waits}};
+  commit(round);
+
+  const auto source = SqlitePruneSource::open(folder_.path());
+  const auto found = (*source)->prunable({.before = TimePoint(5)});
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(found->needed, 2u);
+  EXPECT_EQ(found->unfinished, 1u);
+  EXPECT_THAT(found->jobs, testing::SizeIs(2));
+  EXPECT_EQ((*source)->remaining({})->snapshots, std::set<std::string>{waits.snapshot});
+  EXPECT_TRUE((*source)->remaining({JobId(5)})->snapshots.empty());
+  EXPECT_EQ(
+      (*source)->prunable({.jobs = {JobId(3), JobId(3)}, .before = TimePoint(1)})->jobs.size(), 1u);
+  EXPECT_EQ((*source)->prunable({.jobs = {JobId(3)}, .before = TimePoint(0)})->recent, 1u);
+  EXPECT_EQ((*source)->prunable({.jobs = {JobId(7)}}).error().code, ErrorCode::kNotFound);
+  EXPECT_TRUE((*source)->is_known(JobId(6)));
 }
 
 TEST_F(SqliteStoreTest, random_rounds_are_all_there_after_a_restart) {

@@ -15,7 +15,7 @@ ROUTES = {
     ("get", "/v1/status"), ("post", "/v1/jobs"), ("get", "/v1/jobs"), ("get", "/v1/jobs/last"),
     ("get", "/v1/jobs/{id}"), ("get", "/v1/jobs/{id}/tasks"), ("get", "/v1/jobs/{id}/logs"),
     ("get", "/v1/jobs/{id}/stream"), ("get", "/v1/jobs/{id}/explain"),
-    ("post", "/v1/jobs/{id}/retry"), ("post", "/v1/cancel"), ("get", "/v1/nodes"),
+    ("post", "/v1/jobs/{id}/retry"), ("post", "/v1/cancel"), ("post", "/v1/prune"), ("get", "/v1/nodes"),
     ("post", "/v1/nodes"), ("delete", "/v1/nodes/{name}"), ("post", "/v1/nodes/{name}/check"),
     ("post", "/v1/nodes/{name}/limit"), ("post", "/v1/blobs"),
     ("post", "/v1/nodes/{name}/state"), ("get", "/v1/events"), ("post", "/v1/snapshots"),

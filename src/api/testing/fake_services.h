@@ -116,6 +116,10 @@ class FakeFront : public Front {
     reply(Changed{set.size(), {}});
   }
 
+  void prune(PruneStep step, Reply<bool> reply) override {
+    pruned.push_back(std::move(step));
+    error ? reply(*error) : reply(false);
+  }
   void speeds(Reply<SpeedTable> reply) override { reply(known_speeds); }
   void set_speeds(std::vector<SpeedChange> changes, Reply<Changed> reply) override {
     if (error) return reply(*error);
@@ -123,6 +127,7 @@ class FakeFront : public Front {
     reply(Changed{set_cells.size(), {}});
   }
 
+  std::vector<PruneStep> pruned;
   SpeedTable known_speeds;
   std::vector<SpeedChange> set_cells;
   Profiles known_profiles;
@@ -247,6 +252,7 @@ class FakeSnapshots : public Snapshots {
     saved = manifest;
     return std::string("digest-1");
   }
+  bool use(const std::string& digest) override { return digest == "digest-1"; }
   std::map<std::string, std::string> blobs;
   SnapshotManifest saved;
   std::vector<SeenFile> kept;
@@ -304,6 +310,7 @@ struct FakeWorld {
                     &leases,
                     nullptr,
                     &machines,
+                    nullptr,
                     log_folder,
                     [] {
                       StatusFacts facts;

@@ -30,6 +30,8 @@ std::string from_now(TimePoint time, TimePoint now);
 std::string cpus_text(double cpus);
 // "1,234,567".
 std::string grouped(std::uint64_t number);
+// In units of a thousand, as links and disks are sold: "61 MB", "1.2 GB".
+std::string bytes_text(double bytes);
 // "1 task", "2 tasks".
 std::string counted(std::uint64_t number, std::string_view singular);
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "cli/output/text.h"
@@ -15,17 +14,6 @@ namespace {
 constexpr std::size_t kBar = 20;
 // Below it a rate says nothing.
 constexpr double kShortest = 0.2;
-
-// In units of a thousand, as links and disks are sold: "61 MB", "1.2 GB".
-std::string bytes_text(double bytes) {
-  constexpr std::array<const char*, 5> kUnits = {"B", "kB", "MB", "GB", "TB"};
-  std::size_t unit = 0;
-  while (bytes >= 999.5 && unit + 1 < kUnits.size()) {
-    bytes /= 1000;
-    ++unit;
-  }
-  return fmt::format("{:.{}f} {}", bytes, unit >= 3 && bytes < 99.5 ? 1 : 0, kUnits[unit]);
-}
 
 // A stream has a little more than the files in it.
 std::int64_t done_of(const TransferView& transfer) {

@@ -7,11 +7,11 @@ namespace tutti {
 namespace {
 
 constexpr const Verb* kVerbs[] = {
-    &kSubmitVerb,   &kRunVerb,   &kBatchVerb,  &kExecuteBatchVerb, &kExecuteRemoteVerb,
-    &kLsVerb,       &kShowVerb,  &kLogsVerb,   &kExplainVerb,      &kCancelVerb,
-    &kWaitVerb,     &kRetryVerb, &kNodesVerb,  &kGpusVerb,         &kProfileVerb,
-    &kSimulateVerb, &kPlanVerb,  &kDoctorVerb, &kDaemonVerb,       &kCompletionsVerb,
-    &kCompatVerb,   &kHelpVerb,  &kVersionVerb};
+    &kSubmitVerb,      &kRunVerb,      &kBatchVerb, &kExecuteBatchVerb, &kExecuteRemoteVerb,
+    &kLsVerb,          &kShowVerb,     &kLogsVerb,  &kExplainVerb,      &kCancelVerb,
+    &kWaitVerb,        &kRetryVerb,    &kPruneVerb, &kNodesVerb,        &kGpusVerb,
+    &kProfileVerb,     &kSimulateVerb, &kPlanVerb,  &kDoctorVerb,       &kDaemonVerb,
+    &kCompletionsVerb, &kCompatVerb,   &kHelpVerb,  &kVersionVerb};
 
 }  // namespace
 

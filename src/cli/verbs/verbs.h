@@ -17,6 +17,7 @@ extern const Verb kExplainVerb;
 extern const Verb kCancelVerb;
 extern const Verb kWaitVerb;
 extern const Verb kRetryVerb;
+extern const Verb kPruneVerb;
 extern const Verb kNodesVerb;
 extern const Verb kGpusVerb;
 extern const Verb kProfileVerb;

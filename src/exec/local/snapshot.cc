@@ -53,7 +53,7 @@ Result<std::vector<std::string>> SnapshotFolder::missing(const SnapshotManifest&
   std::set<std::string> absent;
   for (const SnapshotEntry& entry : manifest) {
     if (entry.sha256.empty()) continue;
-    if (access(blob_path(entry.sha256).c_str(), R_OK) != 0) absent.insert(entry.sha256);
+    if (!use_file(blob_path(entry.sha256))) absent.insert(entry.sha256);
   }
   return std::vector<std::string>(absent.begin(), absent.end());
 }
@@ -68,7 +68,7 @@ Result<void> SnapshotFolder::put_blob(const std::string& sha256, std::string_vie
 
 Result<void> SnapshotFolder::write_blob(const std::string& sha256, std::string_view bytes) {
   const std::string path = blob_path(sha256);
-  if (access(path.c_str(), R_OK) == 0) return {};
+  if (use_file(path)) return {};
   if (Result<void> made = make_folders(path.substr(0, path.rfind('/'))); !made) return made;
   return replace_file(path, bytes, false);
 }
@@ -108,7 +108,7 @@ Result<std::string> SnapshotFolder::keep_file(const SeenFile& file, const Wanted
     const Result<void> made = make_folders(blob.substr(0, blob.rfind('/')));
     if (!made) {
       digest = made.error();
-    } else if (access(blob.c_str(), R_OK) == 0) {
+    } else if (use_file(blob)) {
       // To put it in the place of the same would have file systems write it out at once.
       unlink(fresh.c_str());
     } else if (struct stat status{};
@@ -132,10 +132,17 @@ Result<std::string> SnapshotFolder::save(const SnapshotManifest& manifest) {
   }
   const std::string digest = sha256_hex(*text);
   if (Result<void> made = make_folders(home_ + "/snapshots"); !made) return made.error();
-  if (Result<void> kept = replace_file(home_ + "/snapshots/" + digest, *text); !kept) {
-    return kept.error();
+  // A prune may take it for the old one that was there, once.
+  for (int writes = 0; writes < 2; ++writes) {
+    const Result<void> kept = replace_file(home_ + "/snapshots/" + digest, *text);
+    if (!kept) return kept.error();
+    if (use(digest)) return digest;
   }
-  return digest;
+  return not_found("the snapshot " + digest + " was removed while it was written");
+}
+
+bool SnapshotFolder::use(const std::string& digest) {
+  return is_sha256(digest) && use_file(home_ + "/snapshots/" + digest);
 }
 
 Result<SnapshotManifest> SnapshotFolder::load(const std::string& digest) const {

@@ -1,12 +1,15 @@
 #pragma once
 
 #include <cstdint>
+#include <mutex>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "control/prune.h"
 #include "control/snapshots.h"
 #include "exec/local/file_content.h"
 #include "exec/local/file_extents.h"
@@ -20,7 +23,8 @@ Result<std::string> snapshot_text(const SnapshotManifest& manifest);
 Result<SnapshotManifest> parse_snapshot(std::string_view text);
 
 // Snapshots below one home: content in blobs/, manifests in snapshots/. All files are written whole
-// or not at all. Has no state of its own; safe from any thread.
+// or not at all. Safe from any thread. Files may be removed by prune() of the same object only,
+// which must be the one that clients use.
 class SnapshotFolder final : public Snapshots {
  public:
   explicit SnapshotFolder(std::string home) : home_(std::move(home)) {}
@@ -29,6 +33,11 @@ class SnapshotFolder final : public Snapshots {
   Result<void> put_blob(const std::string& sha256, std::string_view bytes) override;
   Result<std::string> keep_file(const SeenFile& file, const Wanted& wanted) override;
   Result<std::string> save(const SnapshotManifest& manifest) override;
+  bool use(const std::string& digest) override;
+
+  // Removes the manifests that are not `needed` and then the contents that no manifest has; of both
+  // only what nobody has used for hours.
+  Result<Files> prune(const std::set<std::string>& needed, const Removal& removal);
 
   // A manifest that was saved; kCorrupt when it is damaged.
   Result<SnapshotManifest> load(const std::string& digest) const;
@@ -48,9 +57,14 @@ class SnapshotFolder final : public Snapshots {
   Result<std::string> keep_small(int source, const SeenFile& file);
   Result<void> write_blob(const std::string& sha256, std::string_view bytes);
   std::string blob_path(const std::string& sha256) const;
+  bool use_file(const std::string& path);
+  Files remove_unused(const std::string& path, const Removal& removal);
+  Files prune_blobs(const std::set<std::string>& kept, const Removal& removal);
   Result<void> fill(const SnapshotManifest& manifest, const std::string& folder) const;
 
-  std::string home_;
+  const std::string home_;
+  // Between a look at when a file was used and its removal nobody may begin to use it.
+  std::mutex removal_;
 };
 
 }  // namespace tutti

@@ -1,0 +1,91 @@
+// The part of SnapshotFolder that removes what nobody needs any more.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "exec/local/snapshot.h"
+
+namespace tutti {
+namespace {
+
+// When a file was used last is its time of access, which is set explicitly: it outlives the daemon,
+// and reading may only make it later. Set anew before it is half as old as what is removed.
+constexpr std::int64_t kUnusedSeconds = 6 * 3600;
+
+std::int64_t unused_for(const struct stat& status) {
+  return std::int64_t{time(nullptr)} - status.st_atim.tv_sec;
+}
+
+// The names in a folder; none: it is not there.
+std::vector<std::string> names_in(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code failed;
+  std::filesystem::directory_iterator entries(folder, failed);
+  for (const std::filesystem::directory_iterator end; !failed && entries != end;
+       entries.increment(failed))
+    names.push_back(entries->path().filename().string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+}  // namespace
+
+// Whether the file is there; it stays then until kUnusedSeconds after this.
+bool SnapshotFolder::use_file(const std::string& path) {
+  const std::lock_guard lock(removal_);
+  struct stat status {};
+  if (access(path.c_str(), R_OK) != 0 || stat(path.c_str(), &status) != 0) return false;
+  if (unused_for(status) < kUnusedSeconds / 2) return true;
+  const timespec times[2] = {{0, UTIME_NOW}, {0, UTIME_OMIT}};
+  return utimensat(AT_FDCWD, path.c_str(), times, 0) == 0;
+}
+
+Files SnapshotFolder::remove_unused(const std::string& path, const Removal& removal) {
+  if (!removal.goes_on()) return {};
+  const std::lock_guard lock(removal_);
+  struct stat status {};
+  if (lstat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return {};
+  if (unused_for(status) < kUnusedSeconds) return {};
+  if (!removal.dry_run && unlink(path.c_str()) != 0) return {.stuck = 1};
+  return {.count = 1, .bytes = static_cast<std::uint64_t>(status.st_blocks) * 512};
+}
+
+Result<Files> SnapshotFolder::prune(const std::set<std::string>& needed, const Removal& removal) {
+  Files removed;
+  std::set<std::string> kept;
+  for (const std::string& name : names_in(home_ + "/snapshots")) {
+    const Files one =
+        needed.contains(name) ? Files() : remove_unused(home_ + "/snapshots/" + name, removal);
+    removed += one;
+    if (one.count > 0) continue;
+    // No work directory can be made of a damaged one: it needs nothing.
+    const Result<SnapshotManifest> manifest = load(name);
+    if (!manifest && manifest.error().code != ErrorCode::kCorrupt &&
+        manifest.error().code != ErrorCode::kInvalidInput)
+      return manifest.error();
+    if (!manifest) continue;
+    for (const SnapshotEntry& entry : *manifest) kept.insert(entry.sha256);
+  }
+  removed += prune_blobs(kept, removal);
+  return removed;
+}
+
+Files SnapshotFolder::prune_blobs(const std::set<std::string>& kept, const Removal& removal) {
+  Files removed;
+  const std::string blobs = home_ + "/blobs/";
+  for (const std::string& first : names_in(blobs)) {
+    // What was being copied when the daemon was killed.
+    if (first.starts_with("new.")) removed += remove_unused(blobs + first, removal);
+    if (first.size() != 2) continue;
+    for (const std::string& rest : names_in(blobs + first))
+      if (!kept.contains(first + rest))
+        removed += remove_unused(blobs + first + "/" + rest, removal);
+  }
+  return removed;
+}
+
+}  // namespace tutti
