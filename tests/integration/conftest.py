@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import machines
-from driver import Tutti
+from driver import Tutti, nothing_left
 from waiting import BINARY, SLOW
 
 LONGEST_TEST = 240
@@ -54,17 +54,13 @@ def work(tmp_path):
 @pytest.fixture
 def make_tutti(home, work):
     """Makes programs with homes of their own; all of them must leave nothing behind."""
-    made = []
+    with nothing_left() as made:
 
-    def make(folder=None, binary=BINARY):
-        made.append(Tutti(folder or home, work, binary))
-        return made[-1]
+        def make(folder=None, binary=BINARY):
+            made.append(Tutti(folder or home, work, binary))
+            return made[-1]
 
-    yield make
-    left = {}
-    for one in made:
-        left.update(one.end())
-    assert not left, f"processes were left behind: {left}"
+        yield make
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import random
 import socket
 import subprocess
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import processes
@@ -228,3 +229,15 @@ class Tutti:
             self(*arguments, timeout=20, **more)
         except AssertionError:
             pass
+
+
+@contextmanager
+def nothing_left():
+    """A list for programs with homes of their own: afterwards all of them have ended, and it is a
+    failure if one had to be killed."""
+    made = []
+    yield made
+    left = {}
+    for one in made:
+        left.update(one.end())
+    assert not left, f"processes were left behind: {left}"

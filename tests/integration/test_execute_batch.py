@@ -10,7 +10,7 @@ import pytest
 
 from waiting import SLOW, wait_until
 
-SEED = """\
+BATCH = """\
 echo "one job"
 echo "another job"
 
@@ -28,7 +28,7 @@ def boxes(tutti, home, work, make_machine):
     config.write_text("".join(one.ssh_config() for one in made))
     (work / "examples").mkdir()
     (work / "examples" / "local.sh").write_text("echo hello from a local file\n")
-    (work / "examples" / "batch.sh").write_text(SEED)
+    (work / "examples" / "batch.sh").write_text(BATCH)
     for one in made:
         (work / f"{one.name}.yaml").write_text(f"ip: {one.name}\n")
     tutti.start(env={"TUTTI_SSH_CONFIG": str(config)})

@@ -17,7 +17,7 @@ from driver import UNTIL_GO
 from test_ssh import pool  # noqa: F401 - a fixture
 from waiting import wait_until
 
-SEED_MANIFEST = """\
+MANIFEST = """\
 kind: AIchorManifest
 apiVersion: 0.2.1
 
@@ -40,8 +40,8 @@ spec:
         shmSizeGB: 0
 """
 
-# The seed's program, with gates instead of sleeps.
-SEED_MAIN = """\
+# The program of that manifest, with gates instead of sleeps.
+MAIN = """\
 import json
 import os
 import time
@@ -87,10 +87,10 @@ def lines(tutti, job, rank):
     return tutti.ok("logs", job, "--rank", rank).out.splitlines()
 
 
-def test_the_seeds_demo(wide, work):
-    (work / "manifest.yaml").write_text(SEED_MANIFEST)
+def test_workers_of_a_manifest_run_as_they_are_let(wide, work):
+    (work / "manifest.yaml").write_text(MANIFEST)
     (work / "src").mkdir()
-    (work / "src/main.py").write_text(SEED_MAIN)
+    (work / "src/main.py").write_text(MAIN)
     job = int(wide.ok("submit", "-q", "--no-container", "manifest.yaml").out)
     wait_until(lambda: states(wide, job) == ["running"] * 2 + ["succeeded"] * 3,
                what=lambda: f"ranks 2 to 4 complete first: {states(wide, job)}")

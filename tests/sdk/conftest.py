@@ -100,22 +100,18 @@ def server(make_server):
 @pytest.fixture
 def make_daemon(home, tmp_path, monkeypatch):
     """Starts the real daemon in the home; nothing may be left behind."""
-    from driver import Tutti
+    from driver import Tutti, nothing_left
     monkeypatch.setenv("TUTTI_BINARY", str(BINARY))
     monkeypatch.setenv("PATH", os.pathsep.join(
         [str(BINARY.parent), str(Path(sys.executable).parent), os.environ["PATH"]]))
-    made = []
+    with nothing_left() as made:
 
-    def make(*arguments):
-        made.append(Tutti(home, tmp_path))
-        made[-1].start(*arguments, slots=4)
-        return made[-1]
+        def make(*arguments):
+            made.append(Tutti(home, tmp_path))
+            made[-1].start(*arguments, slots=4)
+            return made[-1]
 
-    yield make
-    left = {}
-    for one in made:
-        left.update(one.end())
-    assert not left, f"processes were left behind: {left}"
+        yield make
 
 
 @pytest.fixture
