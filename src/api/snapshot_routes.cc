@@ -1,9 +1,9 @@
-#include <algorithm>
 #include <array>
 #include <boost/json.hpp>
 
 #include "api/call.h"
 #include "base/process_stat.h"
+#include "base/sha256.h"
 #include "control/snapshots.h"
 #include "core/spec/text.h"
 #include "wire/json_fields.h"
@@ -18,12 +18,6 @@ const Error kNoSnapshots{ErrorCode::kUnsupported, "this daemon keeps no snapshot
 
 // Files of one request to keep: other work of the daemon's background waits for all of them.
 constexpr std::size_t kMostKept = 4096;
-
-bool is_sha256(std::string_view text) {
-  return text.size() == 64 && std::all_of(text.begin(), text.end(), [](char c) {
-           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-         });
-}
 
 Error not_a_digest(std::string_view text) {
   return invalid_input(shown(text) + " is not a SHA-256: 64 lower-case hex digits are wanted");
