@@ -16,8 +16,9 @@ LONGEST_TEST = 240
 def pytest_configure(config):
     if not BINARY.exists():
         raise pytest.UsageError(f"no program {BINARY}; build it, or set TUTTI_BINARY")
-    # Under nohup it is ignored, by all that the tests start too.
+    # Under nohup, or behind a shell's &, they are ignored, by all that the tests start too.
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_report_header(config):
