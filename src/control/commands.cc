@@ -190,6 +190,11 @@ void Controller::prune(PruneStep step, Reply<bool> reply) {
 
 Result<void> Controller::check(JobSpec& spec) const {
   fill_defaults(spec);
+  for (const WorkerGroup& group : spec.gang.workers) {
+    if (!group.ranks.elastic || (elastic_.is_open() && spec.gang.workers.size() == 1)) continue;
+    return invalid_input(
+        fmt::format("{}: jobs that change their shape are not scheduled here", group.name));
+  }
   if (const Result<void> valid = validate(spec); !valid) return valid.error();
   if (const std::string why = impossible(ledger_, spec.request); !why.empty())
     return invalid_input(why);

@@ -189,12 +189,14 @@ TimePoint Controller::step() {
   settle_gangs();
   const bool ready = ledger_.advance(now_);
   const bool woken = wake_at_ && wake_at_ <= now_;
+  if (ready || has_to_reshape()) reshape();
   if (ready || woken || has_to_schedule()) schedule();
   finish_round();
   if (!trouble_.empty()) return now_ + kTryAgain;
   if (const bool awaited = ledger_.awaits_devices(); awaited != devices_awaited_)
     executor_.await_devices(devices_awaited_ = awaited);
-  return earlier(earlier(ledger_.next_due(), wake_at_), next_barrier());
+  return earlier(earlier(earlier(ledger_.next_due(), wake_at_), next_barrier()),
+                 elastic_.next_round(ledger_, now_));
 }
 
 // ---- a round
@@ -208,7 +210,9 @@ void Controller::record(EventBody body) {
   if (const auto* ended = std::get_if<AttemptEnded>(&event.body)) job = ended->attempt.task.job;
   if (const auto* cancel = std::get_if<CancelRequested>(&event.body)) job = cancel->job;
   if (job.value == 0) return;
-  if (ledger_.find_job(job)->tasks.shape == TaskSet::Shape::kGang) disturbed_.insert(job);
+  const Job& changed = *ledger_.find_job(job);
+  if (changed.tasks.shape == TaskSet::Shape::kGang) disturbed_.insert(job);
+  if (changed.finished_at) elastic_.note_end(changed);
 }
 
 // While the queue is closed, what is submitted and what starts changes nothing.
@@ -218,6 +222,31 @@ bool Controller::has_to_schedule() const {
     return std::holds_alternative<JobSubmitted>(event.body) ||
            std::holds_alternative<AttemptStarted>(event.body);
   });
+}
+
+void Controller::set_elastic(ElasticRules rules) {
+  elastic_.open(std::move(rules), clock_.now());
+}
+
+bool Controller::has_to_reshape() {
+  const TimePoint next = elastic_.next_round(ledger_, now_);
+  return next && (next <= now_ || !round_.events.empty());
+}
+
+// Elastic jobs whose shape is to change are stopped; they start again when what they are to have is
+// free, which may be in a later round.
+void Controller::reshape() {
+  if (const TimePoint next = elastic_.next_round(ledger_, now_); next && next <= now_) {
+    for (const JobId id : elastic_.decide(ledger_, now_)) {
+      const Job& job = *ledger_.find_job(id);
+      for (std::uint32_t rank = 0; rank < job.slots.size(); ++rank) {
+        const ActiveAttempt* attempt = ledger_.find_active({id, rank});
+        if (attempt != nullptr && attempt->stop_cause == Ending::kExited)
+          stop_rank(attempt->id, Ending::kPreempted);
+      }
+    }
+  }
+  for (const GangStart& start : elastic_.starts(ledger_)) place(start);
 }
 
 void Controller::schedule() {

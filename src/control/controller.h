@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "control/elastic_desk.h"
 #include "control/executor.h"
 #include "control/front.h"
 #include "control/launches.h"
@@ -40,6 +41,8 @@ class Controller : public Front, public ReportSink {
   void stop();
   // By which rule waiting work takes its turn. Before start().
   void set_ordering(Ordering ordering) { ordering_ = ordering; }
+  // By which rules elastic jobs are scheduled; without any there are none. Before start().
+  void set_elastic(ElasticRules rules);
 
   const Ledger& ledger() const { return ledger_; }
 
@@ -125,6 +128,8 @@ class Controller : public Front, public ReportSink {
 
   // ---- a round
   bool has_to_schedule() const;
+  bool has_to_reshape();
+  void reshape();
   void schedule();
   void apply_plan(const Plan& plan);
   void place(const Start& start);
@@ -174,6 +179,7 @@ class Controller : public Front, public ReportSink {
 
   Ledger ledger_;
   Launches launches_;
+  ElasticDesk elastic_;
   std::uint64_t next_job_ = 1;
   TimePoint now_;
   Round round_;

@@ -12,10 +12,12 @@
 namespace tutti {
 
 void Controller::place(const GangStart& start) {
-  const std::vector<std::uint32_t> ranks = ledger_.ready_ranks(*ledger_.find_job(start.job));
-  TUTTI_CHECK(ranks.size() == start.ranks.size());
+  const Job& job = *ledger_.find_job(start.job);
+  const std::vector<std::uint32_t> ranks = ledger_.ready_ranks(job);
+  TUTTI_CHECK(ranks.size() == start.ranks.size() ||
+              (ranks.size() > start.ranks.size() && is_elastic(ledger_.ranks_of(job))));
   std::vector<AttemptPlaced> placed;
-  for (std::size_t i = 0; i < ranks.size(); ++i) {
+  for (std::size_t i = 0; i < start.ranks.size(); ++i) {
     const TaskId task{start.job, ranks[i]};
     placed.push_back(
         {{task, ledger_.attempts_of(task) + 1}, ledger_.new_lane(), false, start.ranks[i]});

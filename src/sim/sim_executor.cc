@@ -196,7 +196,7 @@ void SimExecutor::measure(const Allocation& allocation, Outcome& outcome) {
   outcome.exit_code = 1;
 }
 
-void SimExecutor::end(AttemptId attempt) {
+void SimExecutor::end(AttemptId attempt, TimePoint at) {
   const auto it = running_.find(attempt);
   const Running ended = std::move(it->second);
   running_.erase(it);
@@ -207,13 +207,18 @@ void SimExecutor::end(AttemptId attempt) {
   const bool released = pool.backlog.empty();
   if (released) --pool.width;
   const bool ran = ended.outcome.ending != Ending::kNotStarted;
-  report_end(
-      {attempt, ran ? ended.started_at : TimePoint(), clock_.now(), ended.outcome, released});
+  report_end({attempt, ran ? ended.started_at : TimePoint(), at, ended.outcome, released});
   if (pool.width == 0 && pool.backlog.empty()) {
     lanes_.erase(lane);
   } else {
     fill(lane);
   }
+}
+
+void SimExecutor::finish(AttemptId attempt, TimePoint at) {
+  TUTTI_CHECK(running_.contains(attempt));
+  std::erase_if(ends_, [&](const auto& entry) { return entry.second == attempt; });
+  end(attempt, at);
 }
 
 void SimExecutor::end_at(AttemptId attempt, TimePoint at) {
@@ -236,7 +241,7 @@ void SimExecutor::advance() {
   while (!ends_.empty() && ends_.begin()->first <= clock_.now()) {
     const AttemptId attempt = ends_.begin()->second;
     ends_.erase(ends_.begin());
-    end(attempt);
+    end(attempt, clock_.now());
   }
   if (sink_ == nullptr || away_) return;
   std::vector<Report> due;

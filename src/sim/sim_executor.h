@@ -48,6 +48,9 @@ class SimExecutor : public Executor {
   // Nobody listens any more: the controller is gone. Ends with the next attach().
   void detach() { sink_ = nullptr; }
 
+  // A running attempt ended by itself, at a moment that may have passed.
+  void finish(AttemptId attempt, TimePoint at);
+
   // Dies with everything that it ran and comes back empty: a new incarnation.
   void die();
   // Cut off: orders are lost and reports are kept, until it comes back with an Inventory.
@@ -94,7 +97,7 @@ class SimExecutor : public Executor {
   static void measure(const Allocation& allocation, Outcome& outcome);
   void fill(LaneId lane);
   void start(StartAttempt order);
-  void end(AttemptId attempt);
+  void end(AttemptId attempt, TimePoint at);
   void end_at(AttemptId attempt, TimePoint at);
   bool remove_from_backlog(AttemptId attempt, LaneId& lane);
   void report_end(AttemptEnded ended);

@@ -3,10 +3,12 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "sim/settle.h"
 
 namespace tutti {
 
-Simulation::Simulation(SimExecutor::Behaviour behaviour) : executor_(clock_, std::move(behaviour)) {
+Simulation::Simulation(SimExecutor::Behaviour behaviour, std::function<ElasticRules()> elastic)
+    : executor_(clock_, std::move(behaviour)), elastic_(std::move(elastic)) {
   restart_controller();
 }
 
@@ -73,16 +75,7 @@ void Simulation::add_node(Node node) {
 }
 
 void Simulation::settle() {
-  for (int rounds = 0;; ++rounds) {
-    // More than this without any time passing is a circle.
-    TUTTI_CHECK(rounds < 10'000);
-    executor_.advance();
-    const std::uint64_t before = store_.rounds();
-    due_ = controller_->step();
-    // A round may have queued reports to the controller itself, such as a launch that failed.
-    const TimePoint next = executor_.next();
-    if (store_.rounds() == before && (!next || next > clock_.now())) return;
-  }
+  due_ = tutti::settle(*controller_, executor_, store_, clock_);
 }
 
 TimePoint Simulation::next_due() const {
@@ -116,6 +109,7 @@ void Simulation::restart_controller() {
   executor_.detach();
   controller_.reset();
   controller_ = std::make_unique<Controller>(store_, executor_, clock_, publisher_);
+  if (elastic_) controller_->set_elastic(elastic_());
   TUTTI_CHECK(controller_->start().has_value());
   settle();
 }

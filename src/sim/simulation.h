@@ -19,7 +19,9 @@ namespace tutti {
 // A day of work passes in milliseconds, and the same input gives the same run. One thread.
 class Simulation {
  public:
-  explicit Simulation(SimExecutor::Behaviour behaviour = {});
+  // `elastic` makes the rules of each controller for elastic jobs; without it there are none.
+  explicit Simulation(SimExecutor::Behaviour behaviour = {},
+                      std::function<ElasticRules()> elastic = {});
   ~Simulation();
 
   // Commands: each is carried out at once, at the present virtual time.
@@ -67,6 +69,7 @@ class Simulation {
   MemoryStore store_;
   SimExecutor executor_;
   Silence publisher_;
+  std::function<ElasticRules()> elastic_;
   std::unique_ptr<Controller> controller_;
   TimePoint due_;
 };

@@ -10,7 +10,7 @@
 namespace tutti {
 
 // Version of the encoding of an event's body: its first byte.
-inline constexpr std::uint8_t kEventVersion = 6;
+inline constexpr std::uint8_t kEventVersion = 7;
 
 // An event as a journal row holds it. `body` views bytes of somebody else.
 struct EncodedEvent {

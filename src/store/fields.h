@@ -85,6 +85,7 @@ void rank_fields(auto& codec, auto& ranks) {
   fields(codec, ranks.request);
   codec.choice(ranks.failure.kind, FailureRule::Kind::kMinSucceeded);
   codec.number(ranks.failure.number);
+  if (codec.since(7)) codec.flag(ranks.elastic);
 }
 
 void dependency_fields(auto& codec, auto& dependencies) {

@@ -93,7 +93,11 @@ class RandomRecords {
   }
   Command command() { return {texts(), bytes(), bytes()}; }
   RankGroup ranks() {
-    return {narrow(), narrow(), request(), {choice(FailureRule::Kind::kMinSucceeded), narrow()}};
+    return {narrow(),
+            narrow(),
+            request(),
+            {choice(FailureRule::Kind::kMinSucceeded), narrow()},
+            coin()};
   }
   Gang gang() {
     return {choice(kLastFramework), several([this] {

@@ -17,7 +17,7 @@ namespace tutti {
 // The decoders answer whether the bytes were exactly what an encoder of this version writes.
 
 // Version of every blob's encoding: its first byte.
-inline constexpr std::uint8_t kRecordVersion = 5;
+inline constexpr std::uint8_t kRecordVersion = 7;
 
 // All of a task's row but its id and state.
 void encode_task(const TaskRow& row, std::string& out);

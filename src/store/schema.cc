@@ -32,7 +32,8 @@ constexpr Migration kSteps[] = {
     {4, TUTTI_SPEEDS_WITHOUT_STAGES},
     {5, "ALTER TABLE speeds RENAME TO speeds_of_5;" TUTTI_SPEEDS_TABLE
         "INSERT INTO speeds SELECT model, parameters, batch, type, nodes, per_node, 0, seconds "
-        "FROM speeds_of_5; DROP TABLE speeds_of_5;"}};
+        "FROM speeds_of_5; DROP TABLE speeds_of_5;"},
+    {6, ""}};
 constexpr std::span<const Migration> kMigrations = kSteps;
 
 // Debian's build overwrites deleted content by default, which costs time; the home folder is

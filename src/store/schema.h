@@ -11,7 +11,7 @@ namespace tutti {
 
 // Version of the whole database: tables, record blobs and journal. Stored as PRAGMA user_version.
 // docs/formats/journal.md lists all versions, and a test compares.
-inline constexpr int kFormatVersion = 6;
+inline constexpr int kFormatVersion = 7;
 
 // The statements that make an empty database of kFormatVersion.
 extern const char* const kSchemaSql;

@@ -25,10 +25,10 @@ void overwrite(const std::string& path, const std::string& content) {
   std::ofstream(path, std::ios::binary | std::ios::trunc) << content;
 }
 
-void run_sql(const std::string& path, const char* sql) {
+void run_sql(const std::string& path, const std::string& sql) {
   auto connection = Connection::open(path, Connection::Mode::kReadWrite);
   ASSERT_TRUE(connection);
-  const auto done = (*connection)->execute(sql);
+  const auto done = (*connection)->execute(sql.c_str());
   ASSERT_TRUE(done) << done.error().message;
 }
 
@@ -71,13 +71,15 @@ class StoreFaults : public testing::Test {
 TEST_F(StoreFaults, a_newer_database_is_refused_and_left_untouched) {
   fill();
   ASSERT_TRUE(check_database(path()));
-  run_sql(path(), "PRAGMA user_version = 7");
+  run_sql(path(), "PRAGMA user_version = " + std::to_string(kFormatVersion + 1));
   EXPECT_EQ(check_database(path()).error().code, ErrorCode::kUnsupported);
   const std::string before = content_of(path());
   const Error error = open_error();
   EXPECT_EQ(error.code, ErrorCode::kUnsupported);
-  EXPECT_EQ(error.message, "database " + path() +
-                               " was written by a newer Tutti (format 7, this one knows 6): "
+  EXPECT_EQ(error.message, "database " + path() + " was written by a newer Tutti (format " +
+                               std::to_string(kFormatVersion + 1) + ", this one knows " +
+                               std::to_string(kFormatVersion) +
+                               "): "
                                "upgrade tutti, or use another TUTTI_HOME");
   EXPECT_EQ(content_of(path()), before);
   EXPECT_EQ(SqliteHistory::open(path()).error().code, ErrorCode::kUnsupported);

@@ -99,14 +99,15 @@ inline std::string broken_counts(const Ledger& ledger) {
   return totals == ledger.totals() ? "" : "the totals are wrong";
 }
 
-// All ranks of a gang run, or none; where one may run again alone, the others need not.
+// All ranks of a gang run, or none; where one may run again alone, or their number is a matter of
+// shape, the others need not.
 inline std::string broken_gangs(const Ledger& ledger) {
   for (const auto& [id, job] : ledger.jobs()) {
     const std::vector<RankGroup>& groups = ledger.ranks_of(job);
     const bool together = std::all_of(groups.begin(), groups.end(), [](const RankGroup& group) {
       return group.parallel == 0 && group.failure.kind != FailureRule::Kind::kRestart;
     });
-    if (groups.empty() || !together || job.restarting) continue;
+    if (groups.empty() || !together || job.restarting || is_elastic(groups)) continue;
     if (job.counts.active() > 0 && job.counts[TaskState::kQueued] > 0)
       return fmt::format("job {}: {} ranks wait while {} run", id.value,
                          job.counts[TaskState::kQueued], job.counts.active());

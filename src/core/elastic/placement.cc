@@ -172,6 +172,32 @@ class CompactPlacer {
 
 }  // namespace
 
+bool PlacementWish::stays() const {
+  return shape && before.pool == shape->pool && before.nodes.size() == shape->devices;
+}
+
+std::vector<Placement> place(Placing placing, const ElasticSnapshot& snapshot,
+                             const Choices& choices, const std::vector<Placement>& before,
+                             std::vector<std::size_t> order) {
+  std::vector<PlacementWish> wishes;
+  for (std::size_t i = 0; i < choices.size(); ++i) {
+    std::optional<Shape> shape;
+    if (choices[i]) shape = snapshot.jobs[i].options.at(*choices[i]).shape;
+    wishes.push_back({shape, before[i], snapshot.jobs[i].starting});
+  }
+  if (placing == Placing::kCompact) return place_compact(snapshot.pools, wishes);
+  if (placing == Placing::kFirstCome) return place_first_come(snapshot.pools, wishes);
+  if (placing == Placing::kPacked) return place_packed(snapshot.pools, wishes);
+  if (order.empty()) {
+    order.resize(wishes.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      return wishes[a].shape.value_or(Shape()).devices > wishes[b].shape.value_or(Shape()).devices;
+    });
+  }
+  return place_on_emptiest(snapshot.pools, wishes, order);
+}
+
 std::vector<Placement> place_compact(const std::vector<Pool>& pools,
                                      const std::vector<PlacementWish>& wishes) {
   std::vector<Placement> placements(wishes.size());
@@ -188,9 +214,7 @@ std::vector<Placement> place_on_emptiest(const std::vector<Pool>& pools,
   for (const Pool& pool : pools) free.emplace_back(pool.nodes, pool.per_node);
   for (std::size_t j = 0; j < wishes.size(); ++j) {
     const PlacementWish& wish = wishes[j];
-    const bool stays = wish.shape && wish.before.pool == wish.shape->pool &&
-                       wish.before.nodes.size() == wish.shape->devices;
-    if (!stays) continue;
+    if (!wish.stays()) continue;
     placements[j] = wish.before;
     for (const std::uint32_t node : wish.before.nodes) --free[wish.before.pool][node];
   }

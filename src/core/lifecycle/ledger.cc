@@ -62,6 +62,7 @@ void Ledger::on(const RetryRequested& body, TimePoint /*at*/, Changes& changes) 
     return begun || other == jobs_.end() || other->second.finished_at;
   });
   job.finished_at = TimePoint();
+  if (is_elastic(ranks_of(job))) elastic_.insert(job.id);
   job.exit_status = 0;
   if (!ranks_of(job).empty()) {
     restart_gang(job, changes);
@@ -129,7 +130,8 @@ void Ledger::on(const AttemptStarted& body, TimePoint /*at*/, Changes& changes) 
 void Ledger::on(const StopOrdered& body, TimePoint /*at*/, Changes& changes) {
   ActiveAttempt& attempt = active_.at(body.attempt.task);
   attempt.stop_cause = body.cause;
-  const Job& job = job_at(body.attempt.task.job);
+  Job& job = job_at(body.attempt.task.job);
+  if (body.cause == Ending::kPreempted) job.restarting = !ranks_of(job).empty();
   changes.tasks.push_back(task_row(job, body.attempt.task.index, &attempt));
 }
 

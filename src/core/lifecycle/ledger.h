@@ -179,8 +179,11 @@ class Ledger {
   const std::vector<RankGroup>& ranks_of(const Job& job) const;
   // What a task of the job asks for.
   const Request& request_of(const Job& job, std::uint32_t index) const;
-  // The ranks of a gang that are to start now, all of them together or none; ascending.
+  // The ranks of a gang that are to start now, all of them together or none; ascending. Of an
+  // elastic one: the first so many of them.
   std::vector<std::uint32_t> ready_ranks(const Job& job) const;
+  // Unfinished jobs that may change their shape.
+  const std::set<JobId>& elastic() const { return elastic_; }
   // Gangs of which some ranks run and others wait: those come before whatever has not begun.
   const std::set<JobId>& regrowing() const { return regrowing_; }
   // What a rank that failed or waits to run again held when it last ran; null: it never did.
@@ -295,6 +298,7 @@ class Ledger {
   Usage usage_;
   std::map<Account, MilliCpu> held_;
   std::map<std::string, TaskId> measurers_;  // by kind
+  std::set<JobId> elastic_;
   std::set<JobId> regrowing_;
   std::uint64_t ready_for_devices_ = 0;  // ready tasks of groups that want devices
   std::map<TaskId, Allocation> former_places_;

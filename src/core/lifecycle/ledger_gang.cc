@@ -37,6 +37,8 @@ std::vector<std::uint32_t> Ledger::ready_ranks(const Job& job) const {
   const bool begun = job.counts.active() > 0;
   // All together or none: also those that ran before and have to wait a little.
   if (job.restarting || (!begun && job.backing_off > 0)) return ready;
+  // Those that are not there this time are not missed.
+  if (begun && is_elastic(ranks_of(job))) return ready;
   std::uint32_t first = 0;
   for (const RankGroup& group : ranks_of(job)) {
     std::uint32_t room = group.at_once();
@@ -138,6 +140,10 @@ void Ledger::settle_gang(Job& job, Changes& changes) {
     end_all_queued(job, TaskState::kCancelled, changes);
   } else if (job.restarting && job.counts.active() == 0) {
     restart_gang(job, changes);
+  } else if (!job.restarting && is_elastic(ranks_of(job)) &&
+             job.counts[TaskState::kSucceeded] > 0) {
+    // Its work is done. Ranks that its shape had no need of are done with it.
+    end_all_queued(job, TaskState::kSucceeded, changes);
   }
 }
 
@@ -167,6 +173,10 @@ void Ledger::restart_gang(Job& job, Changes& changes) {
     queue_again(job, index);
     changes.tasks.push_back(task_row(job, index, nullptr));
   }
+  if (!is_elastic(ranks) || !is_final(job.rest)) return;
+  // Another shape may need ranks that this one did not.
+  move_untouched(job, TaskState::kQueued);
+  job.next_fresh = static_cast<std::uint32_t>(job.slots.size());
 }
 
 std::vector<std::pair<AttemptId, Ending>> Ledger::stops_due(const Job& job) const {

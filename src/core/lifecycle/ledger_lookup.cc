@@ -68,6 +68,7 @@ Job& Ledger::insert_job(const JobFacts& facts, TimePoint submitted_at) {
   job.counts[TaskState::kQueued] = facts.tasks.count;
   totals_[TaskState::kQueued] += facts.tasks.count;
   for (const Dependency& dependency : facts.after) waiters_[dependency.job].push_back(job.id);
+  if (is_elastic(facts.ranks)) elastic_.insert(job.id);
   return job;
 }
 
@@ -138,6 +139,7 @@ void Ledger::restore_job(const JobRow& row, const JobFacts& facts,
   if (begun) job.after.clear();
   job.started_at = row.started_at;
   job.finished_at = row.finished_at;
+  if (job.finished_at) elastic_.erase(job.id);
   job.exit_status = static_cast<std::int16_t>(row.exit_status);
   move_untouched(job, row.rest);
   for (const TaskRow& task : tasks) restore_task(job, task);

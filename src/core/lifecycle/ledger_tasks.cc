@@ -107,6 +107,7 @@ void Ledger::finish_if_done(Job& job, TimePoint at, Changes& changes) {
   if (job.finished_at || job.counts.unfinished() > 0) return;
   // The clock may have been set back.
   job.finished_at = std::max({at, job.submitted_at, job.started_at});
+  elastic_.erase(job.id);
   former_places_.erase(former_places_.lower_bound({job.id, 0}),
                        former_places_.lower_bound({JobId(job.id.value + 1), 0}));
   const TaskState state = state_of(job);

@@ -9,6 +9,10 @@ RankPosition position_of_rank(const std::vector<RankGroup>& groups, std::uint32_
   return position;
 }
 
+bool is_elastic(const std::vector<RankGroup>& groups) {
+  return !groups.empty() && groups.front().elastic;
+}
+
 std::size_t group_of_rank(const Gang& gang, std::uint32_t rank) {
   std::size_t group = 0;
   while (rank >= gang.workers.at(group).ranks.count) rank -= gang.workers[group++].ranks.count;

@@ -30,6 +30,9 @@ struct RankGroup {
   std::uint32_t parallel = 0;  // at most so many of them at once; zero: all together
   Request request;
   FailureRule failure;
+  // How many of them run, and with how many devices each, is chosen by a policy, and chosen again
+  // while they run; `request` is then for one device. Such a group is the only one of its gang.
+  bool elastic = false;
   // How many of them run at the same time.
   std::uint32_t at_once() const { return parallel > 0 && parallel < count ? parallel : count; }
   auto operator<=>(const RankGroup&) const = default;
@@ -85,6 +88,8 @@ struct RankPosition {
   std::uint32_t index = 0;
 };
 RankPosition position_of_rank(const std::vector<RankGroup>& groups, std::uint32_t rank);
+// Whether a gang of these groups may be stopped and run again in another shape.
+bool is_elastic(const std::vector<RankGroup>& groups);
 
 // "failFast", "continue", "restartWorker(3)", "minSucceeded(2)".
 std::string failure_rule_name(const FailureRule& rule);

@@ -66,6 +66,8 @@ const char* reason_name(ReasonCode code) {
       return "ranks";
     case ReasonCode::kRestarting:
       return "restarting";
+    case ReasonCode::kShape:
+      return "shape";
     case ReasonCode::kProfile:
       return "profile";
     case ReasonCode::kStarting:
@@ -115,6 +117,8 @@ std::string text_of(const Reason& reason, TimePoint now) {
                          reason.available == 0 ? "none" : fmt::format("{}", reason.available));
     case ReasonCode::kRestarting:
       return "all ranks start again together, and some have not stopped yet";
+    case ReasonCode::kShape:
+      return "it may run in several shapes, and others have the devices until the next round";
     case ReasonCode::kProfile:
       return fmt::format("waiting for profile of {}, job {}{}", reason.detail, reason.job.value,
                          reason.until ? ", about " + text_of_wait(reason.until - now)

@@ -27,6 +27,7 @@ enum class ReasonCode : std::uint8_t {
   kNodes,       // every node that could run it is down or draining
   kRanks,       // of `wanted` ranks that start together `available` find room
   kRestarting,  // the other ranks of its gang have to stop first
+  kShape,       // the policy of elastic jobs gives the devices to others until its next round
   kProfile,     // the first run of its kind, `detail`, is being measured: `job`, until `until`
   kStarting,    // nothing blocks it: it starts with the next round
 };

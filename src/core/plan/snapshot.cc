@@ -206,6 +206,7 @@ void view_regrowing(const Ledger& ledger, Snapshot& snapshot) {
 void view_oldest(const Ledger& ledger, Snapshot& snapshot) {
   const std::vector<DeviceType> types = device_types(snapshot.nodes);
   for (const auto& [head, index] : ledger.ready_groups()) {
+    if (is_elastic(ledger.group(index).key.ranks)) continue;
     if (snapshot.groups.size() == Snapshot::kStrictGroups) {
       snapshot.beyond = head;
       break;
@@ -236,9 +237,10 @@ Snapshot snapshot_of(const Ledger& ledger, TimePoint now, Ordering ordering) {
   };
   const std::vector<DeviceType> types = device_types(snapshot.nodes);
   for (std::uint32_t index = 0; index < ledger.groups().size(); ++index) {
-    if (ledger.group(index).ready_tasks == 0) continue;
+    const Group& group = ledger.group(index);
+    if (group.ready_tasks == 0 || is_elastic(group.key.ranks)) continue;
     snapshot.groups.push_back(view_of(ledger, index, expect(index), types));
-    snapshot.held.push_back(ledger.held(ledger.group(index).key.account));
+    snapshot.held.push_back(ledger.held(group.key.account));
   }
   count_room(ledger, snapshot.groups);
   snapshot.demand = demand_in(snapshot.groups);

@@ -85,7 +85,7 @@ struct Snapshot {
   TimePoint now;
   Ordering ordering = Ordering::kFair;
   std::span<const Node> nodes;
-  std::vector<GroupView> groups;  // those with ready tasks
+  std::vector<GroupView> groups;  // those with ready tasks; not of elastic jobs
   // Of strict order: the oldest ready job of the groups that were left out; zero: none was.
   JobId beyond;
   // Gangs of which some ranks run already: what is left of each, and its group.

@@ -21,6 +21,11 @@ bool explain_unready(const Ledger& ledger, const Job& job, const std::vector<std
     answer.basis = "not known: it starts with the others when they have stopped";
     return true;
   }
+  if (is_elastic(ledger.ranks_of(job))) {
+    answer.reasons.push_back({.code = ReasonCode::kShape});
+    answer.basis = "not known: it depends on what other jobs have left to do";
+    return true;
+  }
   if (std::binary_search(ready.begin(), ready.end(), answer.task)) return false;
   for (std::uint32_t rank = 0; rank < job.tasks.count; ++rank) {
     const TimePoint until = ledger.not_before({job.id, rank});

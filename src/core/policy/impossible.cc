@@ -63,7 +63,7 @@ std::string impossible_gang(const Ledger& ledger, const std::vector<RankGroup>& 
   }
   std::vector<const Request*> together;
   for (const RankGroup& group : ranks)
-    together.insert(together.end(), group.at_once(), &group.request);
+    together.insert(together.end(), group.elastic ? 1 : group.at_once(), &group.request);
   const std::size_t placed = place_together(nodes, together, {}).size();
   if (placed == together.size()) return {};
   return fmt::format(

@@ -59,14 +59,14 @@ Result<RunResult> run_arena(const ArenaOptions& options) {
   if (!trace) return trace.error();
   if (const auto error = asks_for_nothing_here(*trace, *pools)) return *error;
   const bool fifo = options.policy == "fifo";
-  ArenaRounds rounds(std::move(*pools), std::move(*speeds),
+  ArenaRounds rounds(std::move(*pools), std::move(*speeds), *policy,
                      {.rounds = options.rounds,
                       .cost = options.restart_cost,
                       // Its published results rest on where it puts jobs, too.
-                      .placing = fifo ? ArenaPlacing::kFirstCome : ArenaPlacing::kPacked,
+                      .placing = fifo ? Placing::kFirstCome : Placing::kPacked,
                       .length = options.length,
                       .seed = options.seed});
-  RunResult run = rounds.run(*trace, *policy);
+  RunResult run = rounds.run(*trace);
   run.policy = options.policy;
   run.workload = fs::path(options.workload).filename().string();
   return run;

@@ -36,8 +36,8 @@ RunResult run(std::uint32_t nodes, const std::vector<ArenaJob>& trace, ElasticPo
               ArenaRounds::Options options) {
   auto speeds = ArenaSpeeds::parse(kTimes, "times.json");
   EXPECT_TRUE(speeds);
-  ArenaRounds rounds({{"a100", nodes, 4}}, std::move(*speeds), options);
-  return rounds.run(trace, policy);
+  ArenaRounds rounds({{"a100", nodes, 4}}, std::move(*speeds), policy, options);
+  return rounds.run(trace);
 }
 
 RunResult run_fifo(std::uint32_t nodes, const std::vector<ArenaJob>& trace,
@@ -65,7 +65,7 @@ TEST(ArenaRounds, a_start_of_a_round_or_less_delays_nothing_and_a_longer_one_cos
   // A: 60 iterations of 5 s are one round. B waits for it, and its start of 600 s takes round 1 and
   // 2 of reports and one round of progress: 120 iterations of 2.5 s are done in round 3.
   const auto result = run_fifo(1, {job_at(1000, 2, 60), job_at(1000, 4, 120)},
-                               {6, ArenaRestartCost::kOthers, ArenaPlacing::kFirstCome});
+                               {6, ArenaRestartCost::kOthers, Placing::kFirstCome});
   EXPECT_EQ(result.jobs[0].finish_s, 300);
   EXPECT_EQ(result.jobs[1].first_start_s, 300);
   EXPECT_EQ(result.jobs[1].finish_s, 900);
@@ -76,7 +76,7 @@ TEST(ArenaRounds, a_start_of_a_round_or_less_delays_nothing_and_a_longer_one_cos
 
 TEST(ArenaRounds, the_cost_that_crius_charges_is_a_small_part_of_a_round) {
   const auto result = run_fifo(1, {job_at(1000, 2, 60), job_at(1000, 4, 120)},
-                               {4, ArenaRestartCost::kCrius, ArenaPlacing::kFirstCome});
+                               {4, ArenaRestartCost::kCrius, Placing::kFirstCome});
   EXPECT_EQ(result.jobs[1].finish_s, 600);
   EXPECT_DOUBLE_EQ(result.samples[0].throughput, 23.893);  // 25.6 × 280 / 300
   EXPECT_DOUBLE_EQ(result.samples[1].throughput, 44.373);  // 51.2 × 260 / 300
@@ -85,7 +85,7 @@ TEST(ArenaRounds, the_cost_that_crius_charges_is_a_small_part_of_a_round) {
 
 TEST(ArenaRounds, jobs_join_the_round_before_the_one_they_fall_into) {
   const auto result = run_fifo(1, {job_at(1000, 1, 1), job_at(1300, 1, 1), job_at(1301, 1, 1)},
-                               {3, ArenaRestartCost::kCrius, ArenaPlacing::kFirstCome});
+                               {3, ArenaRestartCost::kCrius, Placing::kFirstCome});
   EXPECT_EQ(result.jobs[1].submit_s, 0);
   EXPECT_EQ(result.jobs[2].submit_s, 300);
   EXPECT_EQ(result.jobs[2].deadline_s, 801);
@@ -93,7 +93,7 @@ TEST(ArenaRounds, jobs_join_the_round_before_the_one_they_fall_into) {
 
 TEST(ArenaRounds, jobs_that_arrive_after_the_last_round_are_not_in_the_result) {
   const auto result = run_fifo(1, {job_at(1000, 1, 1000), job_at(9000, 1, 1)},
-                               {3, ArenaRestartCost::kCrius, ArenaPlacing::kFirstCome});
+                               {3, ArenaRestartCost::kCrius, Placing::kFirstCome});
   ASSERT_EQ(result.jobs.size(), 1u);
   EXPECT_FALSE(result.jobs[0].finish_s);
   EXPECT_EQ(result.horizon_s, 900);
@@ -107,7 +107,7 @@ TEST(ArenaRounds, progress_survives_a_change_of_shape_which_is_paid_for) {
   // and round 3 finds the other 30 done.
   Scripted policy([](int round) { return Choices{round == 0 ? 0u : 2u}; });
   const auto result =
-      run(1, {job_at(1000, 1, 60)}, policy, {5, ArenaRestartCost::kOthers, ArenaPlacing::kPacked});
+      run(1, {job_at(1000, 1, 60)}, policy, {5, ArenaRestartCost::kOthers, Placing::kPacked});
   EXPECT_EQ(result.jobs[0].finish_s, 900);
   EXPECT_EQ(result.jobs[0].restarts, 1u);
   ASSERT_EQ(result.jobs[0].spans.size(), 2u);
@@ -121,7 +121,7 @@ TEST(ArenaRounds, one_that_is_taken_off_waits_and_keeps_its_progress) {
   Scripted policy(
       [](int round) { return round == 1 ? Choices{std::nullopt} : Choices{std::size_t{0}}; });
   const auto result =
-      run(1, {job_at(1000, 1, 60)}, policy, {5, ArenaRestartCost::kCrius, ArenaPlacing::kPacked});
+      run(1, {job_at(1000, 1, 60)}, policy, {5, ArenaRestartCost::kCrius, Placing::kPacked});
   EXPECT_EQ(result.jobs[0].finish_s, 900);
   EXPECT_EQ(result.jobs[0].queue_s, 300);
   EXPECT_EQ(result.jobs[0].restarts, 1u);
@@ -132,7 +132,7 @@ TEST(ArenaRounds, a_smaller_job_moves_so_that_a_larger_one_fits_and_pays_for_it)
   // job of four needs one of the nodes: the long job of the first moves to the second.
   const std::vector<ArenaJob> trace{job_at(1000, 2, 60), job_at(1000, 2, 600), job_at(1000, 2, 60),
                                     job_at(1000, 2, 600), job_at(1400, 4, 120)};
-  const auto result = run_fifo(2, trace, {3, ArenaRestartCost::kCrius, ArenaPlacing::kPacked});
+  const auto result = run_fifo(2, trace, {3, ArenaRestartCost::kCrius, Placing::kPacked});
   EXPECT_EQ(result.jobs[4].first_start_s, 300);
   EXPECT_EQ(result.jobs[1].restarts + result.jobs[3].restarts, 1u);
   EXPECT_EQ(result.jobs[1].queue_s + result.jobs[3].queue_s, 0);
@@ -144,7 +144,7 @@ TEST(ArenaRounds, first_come_leaves_a_gap_rather_than_move_anybody) {
   // which holds back the one behind it.
   const std::vector<ArenaJob> trace{job_at(1000, 1, 600), job_at(1000, 1, 600),
                                     job_at(1000, 4, 120), job_at(1000, 1, 60)};
-  const auto result = run_fifo(2, trace, {2, ArenaRestartCost::kCrius, ArenaPlacing::kFirstCome});
+  const auto result = run_fifo(2, trace, {2, ArenaRestartCost::kCrius, Placing::kFirstCome});
   EXPECT_FALSE(result.jobs[2].first_start_s);
   EXPECT_FALSE(result.jobs[3].first_start_s);
   EXPECT_EQ(result.samples[0].devices_stranded, 6u);
@@ -154,7 +154,7 @@ TEST(ArenaRounds, first_come_leaves_a_gap_rather_than_move_anybody) {
 TEST(ArenaRounds, one_that_runs_nowhere_is_dropped_and_told) {
   auto lost = job_at(1000, 1, 60);
   lost.model = "other";
-  const auto result = run_fifo(1, {lost}, {2, ArenaRestartCost::kCrius, ArenaPlacing::kFirstCome});
+  const auto result = run_fifo(1, {lost}, {2, ArenaRestartCost::kCrius, Placing::kFirstCome});
   ASSERT_EQ(result.jobs.size(), 1u);
   EXPECT_FALSE(result.jobs[0].first_start_s);
   ASSERT_EQ(result.notes.size(), 1u);

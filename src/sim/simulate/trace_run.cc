@@ -10,8 +10,9 @@
 #include "control/controller.h"
 #include "core/spec/field.h"
 #include "core/spec/validate.h"
+#include "sim/lean_store.h"
+#include "sim/settle.h"
 #include "sim/sim_executor.h"
-#include "sim/simulate/lean_store.h"
 #include "sim/simulate/run_record.h"
 #include "sim/virtual_clock.h"
 
@@ -151,17 +152,7 @@ TimePoint TraceRun::next_time() const {
 }
 
 void TraceRun::settle() {
-  for (int rounds = 0;; ++rounds) {
-    // More than this, while no time passes and nothing starts, is a circle.
-    TUTTI_CHECK(rounds < 10'000);
-    executor_.advance();
-    const std::uint64_t before = store_.rounds();
-    const std::uint64_t starts = executor_.starts();
-    due_ = controller_.step();
-    if (executor_.starts() > starts) rounds = 0;
-    const TimePoint next = executor_.next();
-    if (store_.rounds() == before && (!next || next > clock_.now())) return;
-  }
+  due_ = tutti::settle(controller_, executor_, store_, clock_);
 }
 
 Result<TraceOutcome> TraceRun::run() {

@@ -3,20 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
-#include <deque>
+#include <limits>
 #include <map>
 #include <memory>
-#include <numeric>
-#include <random>
 #include <set>
 #include <utility>
 
+#include "base/check.h"
 #include "core/elastic/learnt_speeds.h"
 #include "core/elastic/placement.h"
 #include "core/elastic/policies.h"
 #include "core/spec/text.h"
+#include "sim/elastic_cluster.h"
 #include "sim/training/trainee.h"
 #include "sim/training/training_jobs.h"
 
@@ -64,17 +63,16 @@ std::vector<Shape> compact_shapes(std::uint32_t number, const Pool& pool) {
 // One simulated job and what the scheduler keeps of it.
 struct SimulatedJob {
   const TrainingJob* line = nullptr;
+  JobId id;  // zero: it has not arrived yet
   std::unique_ptr<Trainee> trainee;
   Placement placement;
   DeclaredLength length;
-  double executed_s = 0;
-  double attained_s = 0;
   double active_sum = 0;  // jobs that were active, summed over the rounds of its life
   std::uint32_t active_rounds = 0;
   JobResult result;
 };
 
-class TrainingSimulation {
+class TrainingSimulation : public TrainingMonitor {
  public:
   TrainingSimulation(TrainingBenchmark benchmark, const TrainingOptions& options,
                      const ElasticTraits& traits, std::vector<TrainingJob> lines,
@@ -85,9 +83,11 @@ class TrainingSimulation {
         traits_(traits),
         lines_(std::move(lines)),
         applications_(std::move(applications)),
+        round_s_(traits.name == "gavel" ? kGavelRoundS : kRoundS),
         policy_(make_elastic_policy(traits.name)),
-        round_s_(traits.name == "gavel" ? kGavelRoundS : kRoundS) {
+        cluster_(pools_, *policy_, *this, {.placing = placing_of(traits), .round_s = round_s_}) {
     LengthTeller lengths(options.length, options.seed);
+    for (const Pool& pool : pools_) most_nodes_ = std::max(most_nodes_, pool.nodes);
     for (const TrainingJob& line : lines_) {
       SimulatedJob job;
       job.line = &line;
@@ -117,7 +117,16 @@ class TrainingSimulation {
     return std::move(result_);
   }
 
+  ElasticJob describe(JobId job, std::span<const Pool> /*pools*/) override {
+    return view_of(numbers_.at(job));
+  }
+
  private:
+  // What users ask for need not be a power of two.
+  static Placing placing_of(const ElasticTraits& traits) {
+    return traits.compact && traits.elastic ? Placing::kCompact : Placing::kEmptiest;
+  }
+
   std::string kind_of(const SimulatedJob& job) const {
     return traits_.shared ? job.line->application : job.line->name;
   }
@@ -186,24 +195,36 @@ class TrainingSimulation {
   }
 
   void step() {
+    submit_until(now_s_ + round_s_);
     for (SimulatedJob& job : jobs_) advance(job);
     now_s_ += round_s_;
+    cluster_.move_to(now_s_);
     std::vector<std::size_t> active;
-    for (std::size_t j = 0; j < jobs_.size(); ++j) {
-      if (jobs_[j].line->submit_s <= now_s_ && !jobs_[j].trainee->finished()) active.push_back(j);
+    for (const auto& [id, number] : numbers_) {
+      if (!jobs_[number].trainee->finished()) active.push_back(number);
     }
-    note_arrivals();
-    if (!active.empty()) decide(active);
+    for (const std::size_t j : active) {
+      SimulatedJob& job = jobs_[j];
+      job.active_sum += static_cast<double>(active.size());
+      ++job.active_rounds;
+      apply(job, cluster_.placement_of(job.id));
+    }
     sample(active);
+  }
+
+  void submit_until(double until_s) {
+    for (; arrived_ < lines_.size() && lines_[arrived_].submit_s <= until_s; ++arrived_) {
+      const TrainingJob& line = lines_[arrived_];
+      SimulatedJob& job = jobs_[arrived_];
+      job.id = cluster_.submit(line.submit_s, line.name, most_nodes_);
+      numbers_[job.id] = arrived_;
+    }
   }
 
   void advance(SimulatedJob& job) {
     if (job.trainee->finished()) return;
     if (job.trainee->running()) {
-      job.executed_s += round_s_;
-      const double devices = static_cast<double>(job.placement.nodes.size());
-      job.attained_s += round_s_ * devices;
-      job.result.device_s += round_s_ * devices;
+      job.result.device_s += round_s_ * static_cast<double>(job.placement.nodes.size());
     } else if (job.line->submit_s <= now_s_ + round_s_) {
       job.result.queue_s += now_s_ + round_s_ - std::max(now_s_, job.line->submit_s);
     }
@@ -215,7 +236,7 @@ class TrainingSimulation {
     if (!job.trainee->finished()) return;
     --left_;
     const double finish_s = *job.trainee->finish_s();
-    events_.push_back(finish_s);
+    cluster_.finish(job.id, finish_s);
     close_span(job, finish_s);
     // The round is not over yet, and is billed as a whole.
     job.result.unused_s =
@@ -235,52 +256,6 @@ class TrainingSimulation {
     const double expected =
         speeds_.rate(kind, trainee.type(), nodes, devices, *trainee.gradient(), false);
     if (!trainee.starting()) speeds_.saw_speed(kind, expected, trainee.speed());
-  }
-
-  void note_arrivals() {
-    while (arrived_ < lines_.size() && lines_[arrived_].submit_s <= now_s_)
-      events_.push_back(lines_[arrived_++].submit_s);
-    while (!events_.empty() && events_.front() < now_s_ - kHour) events_.pop_front();
-  }
-
-  void decide(const std::vector<std::size_t>& active) {
-    const auto began = std::chrono::steady_clock::now();
-    ElasticSnapshot snapshot;
-    snapshot.now_s = now_s_;
-    snapshot.pools = pools_;
-    snapshot.events_per_hour = static_cast<double>(events_.size());
-    for (const std::size_t j : active) snapshot.jobs.push_back(view_of(j));
-    const Choices choices = policy_->decide(snapshot);
-    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - began;
-    result_.decision_ms.push_back(took.count());
-    std::vector<PlacementWish> wishes;
-    for (std::size_t i = 0; i < active.size(); ++i) {
-      std::optional<Shape> shape;
-      if (choices[i]) shape = snapshot.jobs[i].options[*choices[i]].shape;
-      wishes.push_back({shape, jobs_[active[i]].placement});
-    }
-    // What users ask for need not be a power of two.
-    const std::vector<Placement> placements =
-        traits_.compact && traits_.elastic
-            ? place_compact(pools_, wishes)
-            : place_on_emptiest(pools_, wishes, placing_order(wishes));
-    for (std::size_t i = 0; i < active.size(); ++i) {
-      SimulatedJob& job = jobs_[active[i]];
-      job.active_sum += static_cast<double>(active.size());
-      ++job.active_rounds;
-      apply(job, placements[i]);
-    }
-  }
-
-  std::vector<std::size_t> placing_order(const std::vector<PlacementWish>& wishes) const {
-    std::vector<std::size_t> order = policy_->order();
-    if (!order.empty()) return order;
-    order.resize(wishes.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-      return wishes[a].shape.value_or(Shape()).devices > wishes[b].shape.value_or(Shape()).devices;
-    });
-    return order;
   }
 
   void apply(SimulatedJob& job, const Placement& placement) {
@@ -309,13 +284,9 @@ class TrainingSimulation {
     const SimulatedJob& job = jobs_[j];
     const Trainee& trainee = *job.trainee;
     ElasticJob view;
-    view.id = JobId(j + 1);
-    view.submitted_s = job.line->submit_s;
     view.starting = trainee.running() && trainee.starting();
     view.restart_s = trainee.restart_s();
     view.restarts = trainee.restarts();
-    view.executed_s = job.executed_s;
-    view.attained_s = job.attained_s;
     view.wanted = job.line->devices;
     view.remaining = remaining_of(job);
     if (traits_.per_step) {
@@ -324,12 +295,6 @@ class TrainingSimulation {
       add_wanted(job, view);
     } else {
       add_shapes(job, view);
-    }
-    for (std::size_t i = 0; i < view.options.size(); ++i) {
-      const Shape& shape = view.options[i].shape;
-      if (!job.placement.nodes.empty() && shape.pool == job.placement.pool &&
-          shape.devices == job.placement.nodes.size())
-        view.current = i;
     }
     return view;
   }
@@ -423,15 +388,9 @@ class TrainingSimulation {
 
   void sample(const std::vector<std::size_t>& active) {
     ClusterSample now{.at_s = now_s_};
-    std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> used;
-    for (const std::size_t j : active) {
-      const Placement& placement = jobs_[j].placement;
-      ++(placement.nodes.empty() ? now.waiting : now.running);
-      now.devices_used += static_cast<std::uint32_t>(placement.nodes.size());
-      for (const std::uint32_t node : placement.nodes) ++used[{placement.pool, node}];
-    }
-    for (const auto& [where, count] : used)
-      now.devices_stranded += pools_[where.first].per_node - count;
+    for (const std::size_t j : active)
+      ++(jobs_[j].placement.nodes.empty() ? now.waiting : now.running);
+    cluster_.count_use(now);
     result_.samples.push_back(now);
   }
 
@@ -465,6 +424,7 @@ class TrainingSimulation {
   }
 
   void finish() {
+    result_.decision_ms = cluster_.decision_ms();
     result_.horizon_s = now_s_;
     std::size_t late = 0;
     for (SimulatedJob& job : jobs_) {
@@ -487,14 +447,16 @@ class TrainingSimulation {
   const ElasticTraits& traits_;
   std::vector<TrainingJob> lines_;
   std::map<std::string, Application> applications_;
-  std::unique_ptr<ElasticPolicy> policy_;
   double round_s_;
+  std::unique_ptr<ElasticPolicy> policy_;
+  ElasticCluster cluster_;
+  std::uint32_t most_nodes_ = 0;  // of one pool
   std::vector<SimulatedJob> jobs_;
+  std::map<JobId, std::size_t> numbers_;  // of those that have arrived
   LearntSpeeds speeds_;
   double now_s_ = 0;
   std::size_t left_ = 0;
   std::size_t arrived_ = 0;
-  std::deque<double> events_;  // arrivals and ends of the last hour
   std::map<std::tuple<std::string, std::uint32_t, std::uint32_t>, double> alone_;
   RunResult result_;
 };

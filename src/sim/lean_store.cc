@@ -1,4 +1,4 @@
-#include "sim/simulate/lean_store.h"
+#include "sim/lean_store.h"
 
 namespace tutti {
 

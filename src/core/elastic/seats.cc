@@ -1,4 +1,4 @@
-#include "sim/arena/seats.h"
+#include "core/elastic/seats.h"
 
 #include <algorithm>
 
