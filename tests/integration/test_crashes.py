@@ -2,6 +2,7 @@
 
 import random
 import secrets
+import shutil
 import signal
 import subprocess
 import sys
@@ -202,6 +203,18 @@ def test_a_copied_home_leaves_the_jobs_of_the_original_alone(daemon, work, make_
     (work / "go").touch()
     assert daemon.wait(job) == 0
     assert daemon.ok("logs", job).stdout == b"end\n"
+
+
+def test_without_its_run_folder_what_ran_has_ended_before_it_is_lost(daemon, work):
+    job = daemon.submit("--cpus", "2", "--", sys.executable, "-c", ESCAPE, "escaped")
+    after = daemon.submit("--cpus", "2", "--after", f"{job}:any", "--", "true")
+    escaped, keeper = escaped_pid(work), daemon.keeper_pid()
+    daemon.ok("daemon", "stop")
+    shutil.rmtree(daemon.home / "run")
+    daemon.ok("daemon", "start")
+    assert daemon.wait(after) == 0
+    assert not processes.alive(escaped) and not processes.alive(keeper)
+    assert daemon.wait(job) == 125
 
 
 def test_keeper_and_daemon_killed_together(daemon, work):

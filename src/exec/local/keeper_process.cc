@@ -16,6 +16,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "base/process_stat.h"
 #include "exec/keeper/folders.h"
 #include "exec/keeper/link.h"
 #include "exec/keeper/processes.h"
@@ -25,9 +26,13 @@ namespace tutti {
 namespace {
 
 constexpr std::int64_t kStartUs = 10 * 1000 * 1000;
+constexpr std::int64_t kEndUs = 30 * 1000 * 1000;
 constexpr std::size_t kReadAtOnce = 64u << 10;
 // The line of a record with the keeper's process; folders begin with a slash.
 constexpr std::string_view kPidLine = "pid ";
+// In a keeper's command line, whose words end in zero bytes.
+constexpr std::string_view kHomeOption("\0--home\0", 8);
+constexpr std::size_t kMostWords = 64u << 10;
 
 Error gone(const char* what) {
   return {ErrorCode::kUnavailable, what};
@@ -91,6 +96,12 @@ std::string last_words(const std::string& home) {
   if (text.ends_with('\n')) text.remove_suffix(1);
   const std::size_t line = text.rfind('\n');
   return ": " + std::string(line == std::string_view::npos ? text : text.substr(line + 1));
+}
+
+// The process itself, not another that has its number now.
+bool still_runs(const KeeperRecord& record) {
+  const auto pid = static_cast<pid_t>(record.pid);
+  return pid > 0 && !is_dead(pid) && start_ticks(pid) == record.birth;
 }
 
 }  // namespace
@@ -169,9 +180,26 @@ Result<KeeperConnection> reach_or_start_keeper(const KeeperPlace& place,
   return gone("the daemon is stopping");
 }
 
-bool still_runs(const KeeperRecord& record) {
-  const auto pid = static_cast<pid_t>(record.pid);
-  return pid > 0 && !is_dead(pid) && start_ticks(pid) == record.birth;
+bool serves_another_home(const KeeperRecord& record, const std::string& home) {
+  if (!still_runs(record)) return false;
+  const std::string words = read_proc(static_cast<pid_t>(record.pid), "cmdline", kMostWords);
+  const std::size_t option = words.find(kHomeOption);
+  if (option == std::string::npos) return false;
+  // One folder has several names, and none that was moved has the one with which it began.
+  const std::string named = words.c_str() + option + kHomeOption.size();
+  struct stat its {};
+  struct stat own {};
+  if (stat(named.c_str(), &its) != 0 || stat(home.c_str(), &own) != 0) return false;
+  return its.st_dev != own.st_dev || its.st_ino != own.st_ino;
+}
+
+void end_keeper(const KeeperRecord& record) {
+  const std::int64_t until = monotonic_us() + kEndUs;
+  while (still_runs(record) && monotonic_us() < until) {
+    if (kill(static_cast<pid_t>(record.pid), SIGKILL) != 0) return;
+    const timespec pause{0, 1000 * 1000};
+    nanosleep(&pause, nullptr);
+  }
 }
 
 Result<KeeperRecord> read_keeper_record(const std::string& home) {

@@ -44,8 +44,12 @@ struct KeeperRecord {
   std::int64_t pid = 0;
   std::uint64_t birth = 0;
 };
-// Whether that very process still runs. A home that was copied remembers the keeper of the other.
-bool still_runs(const KeeperRecord& record);
+// Whether that very process still runs and serves another home than `home`: one that was copied
+// remembers the keeper of the original.
+bool serves_another_home(const KeeperRecord& record, const std::string& home);
+// Kills that very process, if it still runs, and returns when it is gone, after half a minute at
+// most.
+void end_keeper(const KeeperRecord& record);
 // kNotFound when no keeper ever took orders here.
 Result<KeeperRecord> read_keeper_record(const std::string& home);
 Result<void> write_keeper_record(const std::string& home, const KeeperRecord& record);

@@ -50,7 +50,9 @@ Result<bool> LocalExecutor::meet_keeper(Listing& listing) {
   const std::string incarnation = connection->welcome.incarnation;
   const bool same = before && before->incarnation == incarnation;
   const bool clean = before && ended_clean(place_.home, before->incarnation);
-  if (before && !same && !clean && !still_runs(*before)) {
+  if (before && !same && !clean && !serves_another_home(*before, place_.home)) {
+    // It may still run, out of reach: somebody removed its socket.
+    end_keeper(*before);
     sweep(*before, {});
     run_cleanups(place_.home);
   }
