@@ -61,6 +61,15 @@ void remove_tree(const std::string& path) {
   std::filesystem::remove_all(path, ignored);
 }
 
+Result<std::string> set_aside(const std::string& path) {
+  std::string aside;
+  std::error_code failed;
+  for (int number = 1; aside.empty() || std::filesystem::exists(aside, failed); ++number)
+    aside = path + "." + std::to_string(number);
+  if (rename(path.c_str(), aside.c_str()) == 0) return aside;
+  return io_error("cannot rename '" + path + "'", errno);
+}
+
 Result<void> replace_file(const std::string& path, std::string_view content, bool lasting) {
   // Two threads may write the same file at once.
   static std::atomic<unsigned> number{0};

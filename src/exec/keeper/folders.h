@@ -20,6 +20,9 @@ Result<void> make_folders(const std::string& path);
 // Removes a folder and all that is in it, as far as possible.
 void remove_tree(const std::string& path);
 
+// Renames a file or a folder to PATH.N with the first number that is free, and returns that name.
+Result<std::string> set_aside(const std::string& path);
+
 // Replaces a file as a whole: readers see the old content or the new one, also after a crash of the
 // machine, unless it need not be `lasting`.
 Result<void> replace_file(const std::string& path, std::string_view content, bool lasting = true);

@@ -37,11 +37,15 @@ std::optional<JobId> owner_of_log(std::string_view name) {
   return rest == "out" || rest == "err" ? owner : std::nullopt;
 }
 
-// Whose it is in work/: ID, and ID.new while it is being made.
+// Whose it is in work/: ID, ID.new while it is being made, ID.of, the note of its snapshot, and
+// ID.N, the folder of another job that had the number in a database which was there before.
 std::optional<JobId> owner_of_copy(std::string_view name) {
-  constexpr std::string_view kUnfinished = ".new";
-  if (name.ends_with(kUnfinished)) name.remove_suffix(kUnfinished.size());
-  return number_of(name);
+  const std::size_t dot = name.find('.');
+  const auto owner = number_of(name.substr(0, dot));
+  if (!owner || dot == name.npos) return owner;
+  const std::string_view rest = name.substr(dot + 1);
+  const bool known = rest == "new" || rest == "of" || rest.starts_with("of.new.");
+  return known || number_of(rest) ? owner : std::nullopt;
 }
 
 std::vector<fs::path> entries_of(const fs::path& folder) {

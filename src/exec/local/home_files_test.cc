@@ -8,6 +8,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/sha256.h"
+
 namespace tutti {
 namespace {
 
@@ -91,12 +93,16 @@ TEST_F(HomeFilesTest, copies_go_as_a_whole_and_links_are_not_followed) {
   write("elsewhere/kept");
   write("work/7/a/b/file");
   write("work/7.new/file");
+  write("work/7.1/file");
+  write("work/7.of");
   write("work/100/file");
+  write("work/100.of");
+  write("work/7.mine");
   fs::create_symlink(home_ + "/elsewhere", home_ + "/work/7/a/link");
   fs::create_symlink(home_ + "/elsewhere", home_ + "/work/8");
   fs::permissions(home_ + "/work/7/a/b", fs::perms::none);
-  EXPECT_EQ(remove().count, 4u);
-  EXPECT_THAT(left("work"), ElementsAre("100/file"));
+  EXPECT_EQ(remove().count, 6u);
+  EXPECT_THAT(left("work"), ElementsAre("100.of", "100/file", "7.mine"));
   EXPECT_FALSE(fs::exists(home_ + "/work/7"));
   EXPECT_THAT(left("elsewhere"), ElementsAre("kept"));
 }

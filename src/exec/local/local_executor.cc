@@ -177,7 +177,7 @@ void LocalExecutor::carry_out(StartAttempt order, std::string& frames,
     parked->second.push_back(std::move(order));
     return;
   }
-  if (context.snapshot.empty() || workdirs_.is_ready(context.job)) {
+  if (context.snapshot.empty() || workdirs_.is_ready(context.job, context.snapshot)) {
     get_ready(std::move(order), frames, reports);
     return;
   }

@@ -153,6 +153,25 @@ TEST_F(SnapshotRunTest, a_job_with_a_snapshot_runs_in_a_folder_made_from_it) {
   EXPECT_EQ(content("logs/1/1.out"), "hello" + home_ + "/work/1\n");
 }
 
+// After an older database was restored, which gives the number once more.
+TEST_F(SnapshotRunTest, a_folder_that_was_made_from_another_snapshot_is_set_aside) {
+  SnapshotFolder snapshots(home_);
+  ASSERT_TRUE(snapshots.put_blob(kHello, "hello"));
+  const std::string former = snapshots.save({file("a"), file("b")}).value();
+  const std::string digest = snapshots.save({file("a")}).value();
+  run(order(0, former));
+  run(order(1, digest));
+  EXPECT_FALSE(std::filesystem::exists(home_ + "/work/1/b"));
+  EXPECT_TRUE(std::filesystem::exists(home_ + "/work/1.1/b"));
+}
+
+TEST_F(SnapshotRunTest, a_folder_of_which_nothing_is_noted_is_its_own) {
+  std::filesystem::create_directories(home_ + "/work/1");
+  std::ofstream(home_ + "/work/1/a") << "older";
+  EXPECT_TRUE(run(order(0, std::string(64, '0'))).outcome.succeeded());
+  EXPECT_EQ(content("logs/1/0.out"), "older" + home_ + "/work/1\n");
+}
+
 TEST_F(SnapshotRunTest, a_job_whose_snapshot_is_gone_is_not_started) {
   const AttemptEnded ended = run(order(0, std::string(64, '0')));
   EXPECT_EQ(ended.outcome.ending, Ending::kNotStarted);

@@ -2,9 +2,15 @@
 
 #include <unistd.h>
 
+#include "base/sha256.h"
 #include "exec/keeper/folders.h"
 
 namespace tutti {
+namespace {
+
+constexpr char kOriginSuffix[] = ".of";
+
+}  // namespace
 
 Workdirs::Workdirs(std::string home, Done done) : home_(std::move(home)), done_(std::move(done)) {}
 
@@ -17,8 +23,12 @@ Workdirs::~Workdirs() {
   if (thread_.joinable()) thread_.join();
 }
 
-bool Workdirs::is_ready(JobId job) const {
-  return access(folder_of(job).c_str(), F_OK) == 0;
+bool Workdirs::is_ready(JobId job, const std::string& snapshot) const {
+  const std::string folder = folder_of(job);
+  if (access(folder.c_str(), F_OK) != 0) return false;
+  // None of an older program, and after a power cut perhaps an empty one: no other is known, then.
+  const Result<std::string> origin = read_small_file(folder + kOriginSuffix);
+  return !origin || !is_sha256(*origin) || *origin == snapshot;
 }
 
 void Workdirs::make(JobId job, std::string snapshot) {
@@ -38,10 +48,18 @@ void Workdirs::run() {
       next = std::move(wanted_.front());
       wanted_.pop_front();
     }
-    Result<void> made = make_private_folder(home_ + "/work");
-    if (made) made = SnapshotFolder(home_).materialise(next.second, folder_of(next.first));
-    done_(next.first, made);
+    done_(next.first, make_folder(next.first, next.second));
   }
+}
+
+Result<void> Workdirs::make_folder(JobId job, const std::string& snapshot) const {
+  if (is_ready(job, snapshot)) return {};
+  if (Result<void> made = make_private_folder(home_ + "/work"); !made) return made;
+  const std::string folder = folder_of(job);
+  if (access(folder.c_str(), F_OK) == 0)
+    if (const Result<std::string> aside = set_aside(folder); !aside) return aside.error();
+  Result<void> noted = replace_file(folder + kOriginSuffix, snapshot, false);
+  return noted ? SnapshotFolder(home_).materialise(snapshot, folder) : noted;
 }
 
 }  // namespace tutti

@@ -16,7 +16,9 @@
 namespace tutti {
 
 // Makes jobs' work directories from their snapshots, in a thread of its own that exists only once
-// there was one to make. Owned by the local executor.
+// there was one to make. Beside each is a note of the snapshot: where an older database was
+// restored, the folder may be that of another job which had the number. Owned by the local
+// executor.
 class Workdirs {
  public:
   using Done = std::function<void(JobId, const Result<void>&)>;
@@ -28,11 +30,13 @@ class Workdirs {
   Workdirs& operator=(const Workdirs&) = delete;
 
   std::string folder_of(JobId job) const { return work_path(home_, job.value); }
-  bool is_ready(JobId job) const;
+  // Whether it is there, made from that snapshot.
+  bool is_ready(JobId job, const std::string& snapshot) const;
   void make(JobId job, std::string snapshot);
 
  private:
   void run();
+  Result<void> make_folder(JobId job, const std::string& snapshot) const;
 
   const std::string home_;
   const Done done_;
