@@ -22,6 +22,7 @@
 #include "control/lease_desk.h"
 #include "control/node_router.h"
 #include "control/prune_desk.h"
+#include "daemon/home_folders.h"
 #include "daemon/home_lock.h"
 #include "daemon/machine.h"
 #include "daemon/machine_gpus.h"
@@ -104,20 +105,7 @@ class Daemon {
 
   Result<void> start() {
     const std::uint64_t descriptors = raise_descriptor_limit();
-    const std::string database = options_.home + "/tutti.db";
-    std::error_code ignored;
-    const bool fresh = !std::filesystem::exists(database, ignored);
-    auto store = SqliteStore::open(database);
-    if (!store) return store.error();
-    const auto aside = fresh ? set_logs_aside(options_.home) : Result<std::string>(std::string());
-    if (!aside) return aside.error();
-    if (!aside->empty())
-      std::fprintf(stderr, "tutti daemon: a new database; earlier jobs' output is in %s now\n",
-                   aside->c_str());
-    store_ = std::move(*store);
-    auto history = SqliteHistory::open(database);
-    if (!history) return history.error();
-    history_ = std::move(*history);
+    if (const Result<void> opened = open_store(); !opened) return opened.error();
     auto executor = LocalExecutor::create({.home = options_.home,
                                            .node_name = machine_.name,
                                            .slots = machine_.cpus,
@@ -161,6 +149,27 @@ class Daemon {
   }
 
  private:
+  Result<void> open_store() {
+    const std::string database = options_.home + "/tutti.db";
+    std::error_code none;
+    // Before there is a database, so that a start which fails in between does it once more.
+    if (std::filesystem::file_size(database, none) == 0 || none) {
+      if (const Result<void> good = check_database(database); !good) return good.error();
+      const auto aside = set_former_jobs_aside(options_.home);
+      if (!aside) return aside.error();
+      for (const std::string& folder : *aside)
+        std::fprintf(stderr, "tutti daemon: a new database; what earlier jobs left is in %s now\n",
+                     folder.c_str());
+    }
+    auto store = SqliteStore::open(database);
+    if (!store) return store.error();
+    store_ = std::move(*store);
+    auto history = SqliteHistory::open(database);
+    if (!history) return history.error();
+    history_ = std::move(*history);
+    return {};
+  }
+
   Result<void> start_server() {
     ServerOptions server{.unix_path = socket_path(options_.home)};
     server.most_connections = most_connections(server.most_connections);

@@ -3,13 +3,10 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
-#include <filesystem>
-#include <system_error>
 
 namespace tutti {
 namespace {
@@ -23,34 +20,6 @@ std::string owner_of(int fd) {
 }
 
 }  // namespace
-
-Result<void> make_home(const std::string& home) {
-  for (const char* below : {"", "/run", "/logs", "/state"}) {
-    const std::string path = home + below;
-    std::error_code error;
-    std::filesystem::create_directories(path, error);
-    if (error)
-      return io_error(
-          fmt::format("cannot create {} (set TUTTI_HOME to a folder that you may write)", path),
-          error.value());
-  }
-  if (::chmod((home + "/run").c_str(), 0700) != 0 || ::chmod((home + "/logs").c_str(), 0700) != 0)
-    return io_error(fmt::format("cannot make {} private", home), errno);
-  return {};
-}
-
-Result<std::string> set_logs_aside(const std::string& home) {
-  namespace fs = std::filesystem;
-  std::error_code error;
-  if (fs::is_empty(home + "/logs", error)) return std::string();
-  std::string aside;
-  for (int number = 1; aside.empty() || fs::exists(aside, error); ++number)
-    aside = fmt::format("{}/logs.{}", home, number);
-  fs::rename(home + "/logs", aside, error);
-  if (error) return io_error(fmt::format("cannot rename {}/logs", home), error.value());
-  if (const Result<void> made = make_home(home); !made) return made.error();
-  return aside;
-}
 
 Result<HomeLock> HomeLock::take(const std::string& home) {
   const std::string path = home + "/run/daemon.lock";

@@ -19,12 +19,4 @@ class HomeLock {
   UniqueFd fd_;
 };
 
-// For a database that is new: output of an earlier one's jobs would be overwritten by that of jobs
-// with the same numbers, so that its folder gets another name, which is returned; empty: there was
-// none.
-Result<std::string> set_logs_aside(const std::string& home);
-
-// Creates the home folder and those below it that the daemon needs, private to the user.
-Result<void> make_home(const std::string& home);
-
 }  // namespace tutti

@@ -276,6 +276,18 @@ def test_a_new_database_overwrites_no_output(daemon):
     assert told == [b"after\n", b"before\n"]
 
 
+def test_a_job_of_a_new_database_runs_in_a_copy_of_its_own(daemon, work):
+    (work / "code").write_text("before\n")
+    assert daemon("run", "--snapshot", "--", "sh", "-c", "cat code; echo > made").out == "before\n"
+    daemon.ok("daemon", "stop")
+    (daemon.home / "tutti.db").unlink()
+    # As if a daemon had been killed when it had set one of the folders aside.
+    (daemon.home / "logs").rename(daemon.home / "logs.1")
+    (work / "code").write_text("after\n")
+    assert daemon("run", "--snapshot", "--", "sh", "-c", "ls; cat code").out == "code\nafter\n"
+    assert (daemon.home / "work.1/1/made").exists() and not (daemon.home / "logs.2").exists()
+
+
 def test_newer_database_is_refused_and_not_changed(daemon):
     daemon.ok("run", "--", "true")
     stop(daemon)
