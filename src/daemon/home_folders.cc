@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "daemon/home_lock.h"
 #include "exec/keeper/folders.h"
 
 namespace tutti {
@@ -29,6 +30,7 @@ Result<void> make_home(const std::string& home) {
 }
 
 Result<std::vector<std::string>> set_former_jobs_aside(const std::string& home) {
+  if (Result<void> alone = await_end_of_keeper(home); !alone) return alone.error();
   std::vector<std::string> aside;
   for (const char* below : {"/logs", "/work"}) {
     std::error_code error;

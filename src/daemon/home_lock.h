@@ -19,4 +19,8 @@ class HomeLock {
   UniqueFd fd_;
 };
 
+// Returns when no keeper of the home runs: kConflict, naming its pid, when one has jobs or results
+// to keep.
+Result<void> await_end_of_keeper(const std::string& home);
+
 }  // namespace tutti

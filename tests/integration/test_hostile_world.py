@@ -288,6 +288,27 @@ def test_a_job_of_a_new_database_runs_in_a_copy_of_its_own(daemon, work):
     assert (daemon.home / "work.1/1/made").exists() and not (daemon.home / "logs.2").exists()
 
 
+def test_no_new_database_while_jobs_of_the_earlier_one_run(daemon, work):
+    job = daemon.submit("--", "sh", "-c", f"echo $$ > pid; echo before; {UNTIL_GO}")
+    wait_until((work / "pid").exists)
+    keeper = daemon.keeper_pid()
+    daemon.ok("daemon", "stop")
+    database = daemon.home / "tutti.db"
+    database.rename(daemon.home / "away.db")
+    done = daemon("ls")
+    assert done.code == 1 and f"'kill {keeper}'" in done.err, done
+    assert not database.exists() and not (daemon.home / "logs.1").exists()
+    (daemon.home / "away.db").rename(database)
+    daemon.ok("daemon", "start")
+    assert daemon.state(job) == "running"
+    daemon.ok("daemon", "stop")
+    database.unlink()
+    processes.kill(keeper, signal.SIGTERM)
+    assert daemon("run", "--", "echo", "after").out == "after\n"
+    assert (daemon.home / "logs.1/0/1.out").read_text() == "before\n"
+    assert not processes.alive(int((work / "pid").read_text()))
+
+
 def test_newer_database_is_refused_and_not_changed(daemon):
     daemon.ok("run", "--", "true")
     stop(daemon)
