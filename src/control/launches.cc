@@ -43,14 +43,8 @@ void Launches::committed() {
 void Launches::forget() {
   submitted_.clear();
   kept_.clear();
+  kept_bytes_ = 0;
   recent_.clear();
-}
-
-std::size_t Launches::kept_bytes(const Kept& kept) {
-  std::size_t bytes = bytes_of(kept.spec) + bytes_of(kept.lines);
-  for (const auto& context : kept.contexts)
-    bytes += bytes_of(context->env) + bytes_of(context->remote_env);
-  return bytes;
 }
 
 Result<Launches::Kept*> Launches::kept(JobId job) {
@@ -70,20 +64,28 @@ Result<Launches::Kept*> Launches::kept(JobId job) {
     fresh.spec = std::move(*loaded);
   }
   const std::size_t groups = std::max<std::size_t>(1, fresh.spec.gang.workers.size());
-  for (std::size_t group = 0; group < groups; ++group)
+  fresh.bytes = bytes_of(fresh.spec);
+  for (std::size_t group = 0; group < groups; ++group) {
     fresh.contexts.push_back(
         std::make_shared<const LaunchContext>(context_of(job, fresh.spec, group)));
-  std::size_t bytes = kept_bytes(fresh);
-  for (const auto& [other, entry] : kept_) bytes += kept_bytes(entry);
-  while (!recent_.empty() && (kept_.size() >= kMostKept || bytes > kMostKeptBytes)) {
+    fresh.bytes +=
+        bytes_of(fresh.contexts.back()->env) + bytes_of(fresh.contexts.back()->remote_env);
+  }
+  make_room_for(fresh);
+  recent_.push_front(job);
+  fresh.recency = recent_.begin();
+  kept_bytes_ += fresh.bytes;
+  return &kept_.emplace(job, std::move(fresh)).first->second;
+}
+
+void Launches::make_room_for(const Kept& fresh) {
+  while (!recent_.empty() &&
+         (kept_.size() >= kMostKept || kept_bytes_ + fresh.bytes > kMostKeptBytes)) {
     const auto oldest = kept_.find(recent_.back());
-    bytes -= kept_bytes(oldest->second);
+    kept_bytes_ -= oldest->second.bytes;
     kept_.erase(oldest);
     recent_.pop_back();
   }
-  recent_.push_front(job);
-  fresh.recency = recent_.begin();
-  return &kept_.emplace(job, std::move(fresh)).first->second;
 }
 
 Result<std::string> Launches::line(JobId job, Kept& kept, std::uint32_t index) {
@@ -96,6 +98,10 @@ Result<std::string> Launches::line(JobId job, Kept& kept, std::uint32_t index) {
     if (!lines) return lines.error();
     if (lines->empty())
       return Error{ErrorCode::kCorrupt, "the command of this line is missing in the database"};
+    const std::size_t grown = bytes_of(*lines);
+    const std::size_t gone = bytes_of(kept.lines);
+    kept.bytes = kept.bytes + grown - gone;
+    kept_bytes_ = kept_bytes_ + grown - gone;
     kept.lines = std::move(*lines);
     kept.first_line = index;
   }

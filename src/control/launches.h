@@ -44,16 +44,18 @@ class Launches {
     std::vector<std::shared_ptr<const LaunchContext>> contexts;
     std::vector<std::string> lines;  // a part of the batch, from `first_line` on
     std::uint32_t first_line = 0;
+    std::size_t bytes = 0;  // of all this, as far as it can be much
     std::list<JobId>::iterator recency;
   };
-  static std::size_t kept_bytes(const Kept& kept);
+  void make_room_for(const Kept& fresh);
   Result<Kept*> kept(JobId job);
   Result<std::string> line(JobId job, Kept& kept, std::uint32_t index);
 
   Store& store_;
   std::unordered_map<JobId, JobSpec> submitted_;
   std::unordered_map<JobId, Kept> kept_;
-  std::list<JobId> recent_;  // newest first
+  std::size_t kept_bytes_ = 0;  // of all of them
+  std::list<JobId> recent_;     // newest first
 };
 
 }  // namespace tutti

@@ -15,7 +15,7 @@ import pytest
 
 import processes
 from driver import UNTIL_GO
-from waiting import SANITIZED, SLOW, wait_until
+from waiting import SLOW, wait_until
 
 
 def database(tutti):
@@ -448,22 +448,6 @@ def test_clients_of_all_kinds_at_once(daemon):
     for thread in threads:
         thread.join()
     assert not problems
-
-
-@pytest.mark.skipif(SANITIZED, reason="sanitizers keep what was given back")
-def test_what_ended_leaves_no_megabytes_in_the_daemon(daemon):
-    before = resident(daemon.pid())
-    script = "#!/bin/sh\n#" + "x" * (4 << 20) + "\n"
-    jobs = [daemon.api.post("/v1/jobs", {"script": script})["id"] for _ in range(30)]
-    for job in jobs:
-        daemon.wait(job)
-    assert resident(daemon.pid()) < before + (100 << 10)
-
-
-def resident(pid):
-    """In KiB."""
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS"))
 
 
 @pytest.fixture
