@@ -1,5 +1,4 @@
 import shutil
-import signal
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
@@ -8,33 +7,18 @@ import pytest
 
 import machines
 from driver import Tutti, nothing_left
+from rules import heed_signals, no_test_hangs  # noqa: F401
 from waiting import BINARY, SLOW
-
-LONGEST_TEST = 240
 
 
 def pytest_configure(config):
     if not BINARY.exists():
         raise pytest.UsageError(f"no program {BINARY}; build it, or set TUTTI_BINARY")
-    # Under nohup, or behind a shell's &, they are ignored, by all that the tests start too.
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    heed_signals()
 
 
 def pytest_report_header(config):
     return f"tutti: {BINARY}, deadlines times {SLOW:g}"
-
-
-@pytest.fixture(autouse=True)
-def no_test_hangs():
-    def give_up(number, frame):
-        raise TimeoutError(f"the test took more than {LONGEST_TEST * SLOW:g} s")
-
-    before = signal.signal(signal.SIGALRM, give_up)
-    signal.alarm(int(LONGEST_TEST * SLOW))
-    yield
-    signal.alarm(0)
-    signal.signal(signal.SIGALRM, before)
 
 
 @pytest.fixture

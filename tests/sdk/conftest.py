@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -15,13 +14,13 @@ for folder in ("tests/integration", "sdk/python", "sdk/glb"):
     sys.path.insert(0, str(ROOT / folder))
 
 from fake_server import FakeServer  # noqa: E402
+from rules import heed_signals, no_test_hangs  # noqa: E402, F401
 from tutti import _lease  # noqa: E402
 from waiting import BINARY, SLOW  # noqa: E402
 
-LONGEST_TEST = 240
-
 
 def pytest_configure(config):
+    heed_signals()
     config.addinivalue_line("markers", "real: needs a daemon with leases and emulated GPUs")
     config.addinivalue_line("markers", "jobs: needs a daemon, of any version")
 
@@ -41,18 +40,6 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.skip(reason=f"{BINARY} has no --emulate-gpus"))
         if item.get_closest_marker("jobs") and not BINARY.exists():
             item.add_marker(pytest.mark.skip(reason=f"no program {BINARY}"))
-
-
-@pytest.fixture(autouse=True)
-def no_test_hangs():
-    def give_up(number, frame):
-        raise TimeoutError(f"the test took more than {LONGEST_TEST * SLOW:g} s")
-
-    before = signal.signal(signal.SIGALRM, give_up)
-    signal.alarm(int(LONGEST_TEST * SLOW))
-    yield
-    signal.alarm(0)
-    signal.signal(signal.SIGALRM, before)
 
 
 @pytest.fixture
