@@ -10,8 +10,10 @@ LONGEST_TEST = 240
 
 
 def heed_signals():
-    """Under nohup it is ignored, by all that the tests start too."""
+    """Under nohup SIGHUP is ignored, and SIGINT in the background of a script, by all that the tests
+    start too."""
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)

@@ -466,7 +466,7 @@ def copies_begun(daemon):
 
 def test_a_snapshot_that_nobody_waits_for_is_given_up(daemon, endless_snapshot, work):
     endless_snapshot.send_signal(signal.SIGINT)
-    endless_snapshot.wait()
+    assert endless_snapshot.wait(30 * SLOW) == -signal.SIGINT
     wait_until(lambda: not copies_begun(daemon), what="the copy is gone")
     (work / "endless").unlink()
     assert daemon.ok("run", "--snapshot", "--", "echo", "here").out == "here\n"
@@ -474,5 +474,5 @@ def test_a_snapshot_that_nobody_waits_for_is_given_up(daemon, endless_snapshot, 
 
 def test_a_daemon_stops_while_it_makes_a_snapshot(daemon, endless_snapshot):
     daemon.ok("daemon", "stop")
-    assert endless_snapshot.wait() == 1
+    assert endless_snapshot.wait(30 * SLOW) == 1
     assert not copies_begun(daemon)
