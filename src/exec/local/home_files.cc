@@ -7,9 +7,9 @@
 #include <filesystem>
 #include <optional>
 #include <string_view>
-#include <vector>
 
 #include "core/spec/text.h"
+#include "exec/local/remove_file.h"
 
 namespace tutti {
 namespace {
@@ -48,15 +48,6 @@ std::optional<JobId> owner_of_copy(std::string_view name) {
   return known || number_of(rest) ? owner : std::nullopt;
 }
 
-std::vector<fs::path> entries_of(const fs::path& folder) {
-  std::vector<fs::path> paths;
-  std::error_code failed;
-  fs::directory_iterator entries(folder, failed);
-  for (const fs::directory_iterator end; !failed && entries != end; entries.increment(failed))
-    paths.push_back(entries->path());
-  return paths;
-}
-
 Files remove(const fs::path& path, const Removal& removal);
 
 // A folder that its owner may not change is made so first.
@@ -77,8 +68,7 @@ Files remove(const fs::path& path, const Removal& removal) {
   struct stat status {};
   if (!removal.goes_on() || lstat(path.c_str(), &status) != 0) return {};
   if (S_ISDIR(status.st_mode)) return remove_folder(path, status, removal);
-  if (!removal.dry_run && unlink(path.c_str()) != 0) return {.stuck = 1};
-  return {.count = 1, .bytes = static_cast<std::uint64_t>(status.st_blocks) * 512};
+  return remove_file(path, status, removal);
 }
 
 using Owner = std::optional<JobId> (*)(std::string_view name);

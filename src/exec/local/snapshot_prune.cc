@@ -4,9 +4,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <filesystem>
-
+#include "exec/local/remove_file.h"
 #include "exec/local/snapshot.h"
 
 namespace tutti {
@@ -18,18 +16,6 @@ constexpr std::int64_t kUnusedSeconds = 6 * 3600;
 
 std::int64_t unused_for(const struct stat& status) {
   return std::int64_t{time(nullptr)} - status.st_atim.tv_sec;
-}
-
-// The names in a folder; none: it is not there.
-std::vector<std::string> names_in(const std::string& folder) {
-  std::vector<std::string> names;
-  std::error_code failed;
-  std::filesystem::directory_iterator entries(folder, failed);
-  for (const std::filesystem::directory_iterator end; !failed && entries != end;
-       entries.increment(failed))
-    names.push_back(entries->path().filename().string());
-  std::sort(names.begin(), names.end());
-  return names;
 }
 
 }  // namespace
@@ -50,16 +36,15 @@ Files SnapshotFolder::remove_unused(const std::string& path, const Removal& remo
   struct stat status {};
   if (lstat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return {};
   if (unused_for(status) < kUnusedSeconds) return {};
-  if (!removal.dry_run && unlink(path.c_str()) != 0) return {.stuck = 1};
-  return {.count = 1, .bytes = static_cast<std::uint64_t>(status.st_blocks) * 512};
+  return remove_file(path, status, removal);
 }
 
 Result<Files> SnapshotFolder::prune(const std::set<std::string>& needed, const Removal& removal) {
   Files removed;
   std::set<std::string> kept;
-  for (const std::string& name : names_in(home_ + "/snapshots")) {
-    const Files one =
-        needed.contains(name) ? Files() : remove_unused(home_ + "/snapshots/" + name, removal);
+  for (const std::filesystem::path& path : entries_of(home_ + "/snapshots")) {
+    const std::string name = path.filename();
+    const Files one = needed.contains(name) ? Files() : remove_unused(path, removal);
     removed += one;
     if (one.count > 0) continue;
     // No work directory can be made of a damaged one: it needs nothing.
@@ -76,14 +61,13 @@ Result<Files> SnapshotFolder::prune(const std::set<std::string>& needed, const R
 
 Files SnapshotFolder::prune_blobs(const std::set<std::string>& kept, const Removal& removal) {
   Files removed;
-  const std::string blobs = home_ + "/blobs/";
-  for (const std::string& first : names_in(blobs)) {
+  for (const std::filesystem::path& path : entries_of(home_ + "/blobs")) {
+    const std::string first = path.filename();
     // What was being copied when the daemon was killed.
-    if (first.starts_with("new.")) removed += remove_unused(blobs + first, removal);
+    if (first.starts_with("new.")) removed += remove_unused(path, removal);
     if (first.size() != 2) continue;
-    for (const std::string& rest : names_in(blobs + first))
-      if (!kept.contains(first + rest))
-        removed += remove_unused(blobs + first + "/" + rest, removal);
+    for (const std::filesystem::path& blob : entries_of(path))
+      if (!kept.contains(first + blob.filename().string())) removed += remove_unused(blob, removal);
   }
   return removed;
 }
