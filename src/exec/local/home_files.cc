@@ -58,15 +58,17 @@ Files remove_folder(const fs::path& path, const struct stat& status, const Remov
   for (const fs::path& entry : entries_of(path)) removed += remove(entry, removal);
   if (removal.dry_run || rmdir(path.c_str()) == 0)
     removed.bytes += static_cast<std::uint64_t>(status.st_blocks) * 512;
-  else if (errno != ENOTEMPTY)
+  else if (errno != ENOTEMPTY || access(path.c_str(), R_OK | X_OK) != 0)
     ++removed.stuck;
   return removed;
 }
 
-// Files of somebody else, such as those of a container that ran as root, are stuck.
+// Files of somebody else, such as those of a container that ran as root, are stuck, and so is what
+// cannot be reached: a path may be longer than the kernel takes.
 Files remove(const fs::path& path, const Removal& removal) {
   struct stat status {};
-  if (!removal.goes_on() || lstat(path.c_str(), &status) != 0) return {};
+  if (!removal.goes_on()) return {};
+  if (lstat(path.c_str(), &status) != 0) return {.stuck = errno == ENOENT ? 0U : 1U};
   if (S_ISDIR(status.st_mode)) return remove_folder(path, status, removal);
   return remove_file(path, status, removal);
 }

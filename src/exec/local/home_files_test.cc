@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "base/sha256.h"
+#include "base/unique_fd.h"
 
 namespace tutti {
 namespace {
@@ -105,6 +106,19 @@ TEST_F(HomeFilesTest, copies_go_as_a_whole_and_links_are_not_followed) {
   EXPECT_THAT(left("work"), ElementsAre("100.of", "100/file", "7.mine"));
   EXPECT_FALSE(fs::exists(home_ + "/work/7"));
   EXPECT_THAT(left("elsewhere"), ElementsAre("kept"));
+}
+
+TEST_F(HomeFilesTest, what_is_too_deep_to_be_reached_is_stuck) {
+  write("work/7/file");
+  UniqueFd folder(open((home_ + "/work/7").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  const std::string name(250, 'd');
+  for (int depth = 0; depth < 20; ++depth) {
+    ASSERT_EQ(mkdirat(folder.get(), name.c_str(), 0700), 0);
+    folder = UniqueFd(openat(folder.get(), name.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  }
+  const Files removed = remove();
+  EXPECT_EQ(removed.count, 1u);
+  EXPECT_EQ(removed.stuck, 1u);
 }
 
 TEST_F(HomeFilesTest, it_ends_when_it_is_not_to_go_on) {
