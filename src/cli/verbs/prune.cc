@@ -168,8 +168,8 @@ int run(Session& session, const Arguments& arguments) {
   if (!answer) return session.fail(answer.error());
   if (const std::uint64_t stuck = number_in(*answer, "stuck_files"); stuck > 0)
     session.screen().err(fmt::format(
-        "tutti prune: {} could not be removed: look for files of another user in logs/ and work/ "
-        "of the home\n",
+        "tutti prune: {} could not be removed: look for files of another user in logs/, work/ and "
+        "snapshots/ of the home\n",
         counted(stuck, "file")));
   return arguments.has("quiet") && !session.json() ? kExitOk : tell(session, *answer, *wish, false);
 }

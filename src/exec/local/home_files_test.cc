@@ -45,7 +45,7 @@ class HomeFilesTest : public testing::Test {
     return *LocalHomeFiles(home_, *snapshots_).remove_of(gone, {dry_run, [] { return true; }});
   }
   Files prune(const std::set<std::string>& needed, bool dry_run = false) {
-    return *snapshots_->prune(needed, {dry_run, [] { return true; }});
+    return snapshots_->prune(needed, {dry_run, [] { return true; }});
   }
   // A snapshot with one file of this content; its digest.
   std::string snapshot(const std::string& content) {
@@ -162,6 +162,16 @@ TEST_F(HomeFilesTest, what_was_used_a_moment_ago_stays) {
   EXPECT_EQ(prune({}).count, 2u);
   EXPECT_FALSE(snapshots_->use(digest));
   EXPECT_FALSE(snapshots_->use("../tutti.db"));
+}
+
+TEST_F(HomeFilesTest, beside_a_snapshot_that_cannot_be_read_all_content_stays) {
+  const std::string gone = snapshot("one");
+  fs::create_directories(home_ + "/snapshots/" + std::string(64, 'b'));
+  age();
+  const Files removed = prune({});
+  EXPECT_EQ(removed.count, 1u);
+  EXPECT_EQ(removed.stuck, 1u);
+  EXPECT_EQ(left("blobs").size(), 1u);
 }
 
 TEST_F(HomeFilesTest, a_damaged_snapshot_and_copies_that_were_cut_off_go) {

@@ -36,8 +36,9 @@ class SnapshotFolder final : public Snapshots {
   bool use(const std::string& digest) override;
 
   // Removes the manifests that are not `needed` and then the contents that no manifest has; of both
-  // only what nobody has used for hours.
-  Result<Files> prune(const std::set<std::string>& needed, const Removal& removal);
+  // only what nobody has used for hours. A manifest that cannot be read is stuck, and all contents
+  // stay then.
+  Files prune(const std::set<std::string>& needed, const Removal& removal);
 
   // A manifest that was saved; kCorrupt when it is damaged.
   Result<SnapshotManifest> load(const std::string& digest) const;

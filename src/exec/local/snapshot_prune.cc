@@ -39,8 +39,9 @@ Files SnapshotFolder::remove_unused(const std::string& path, const Removal& remo
   return remove_file(path, status, removal);
 }
 
-Result<Files> SnapshotFolder::prune(const std::set<std::string>& needed, const Removal& removal) {
+Files SnapshotFolder::prune(const std::set<std::string>& needed, const Removal& removal) {
   Files removed;
+  std::uint64_t unread = 0;
   std::set<std::string> kept;
   for (const std::filesystem::path& path : entries_of(home_ + "/snapshots")) {
     const std::string name = path.filename();
@@ -49,13 +50,15 @@ Result<Files> SnapshotFolder::prune(const std::set<std::string>& needed, const R
     if (one.count > 0) continue;
     // No work directory can be made of a damaged one: it needs nothing.
     const Result<SnapshotManifest> manifest = load(name);
-    if (!manifest && manifest.error().code != ErrorCode::kCorrupt &&
-        manifest.error().code != ErrorCode::kInvalidInput)
-      return manifest.error();
+    const bool known = manifest || manifest.error().code == ErrorCode::kCorrupt ||
+                       manifest.error().code == ErrorCode::kInvalidInput;
+    if (!known) ++unread;
     if (!manifest) continue;
     for (const SnapshotEntry& entry : *manifest) kept.insert(entry.sha256);
   }
-  removed += prune_blobs(kept, removal);
+  removed.stuck += unread;
+  // What one needs that cannot be read, nobody knows: then all content stays.
+  if (unread == 0) removed += prune_blobs(kept, removal);
   return removed;
 }
 
