@@ -387,16 +387,17 @@ tutti_clean() {
 # What still reads from a pipe, such as the tee of `> >(tee log)`, may read the rest, for two seconds. The
 # first look may come before it has its pipe.
 tutti_drain() {
-  tutti_left=40
-  while [ $tutti_left -gt 0 ] && [ ! -e "$tutti_d/stop" ] && kill -0 "-$tutti_pid" && tutti_find "$tutti_pid"
-  do
-    tutti_reads=
+  tutti_now
+  tutti_until=$((tutti_ms + 2000)) tutti_first=1
+  while [ $tutti_ms -lt $tutti_until ] && [ ! -e "$tutti_d/stop" ] && kill -0 "-$tutti_pid" &&
+    tutti_find "$tutti_pid"; do
+    tutti_reads=$tutti_first tutti_first=
     for tutti_x in $tutti_found; do
       if [ -p "/proc/$tutti_x/fd/0" ]; then tutti_reads=1; fi
     done
-    [ -n "$tutti_reads" ] || [ $tutti_left -eq 40 ] || return
-    tutti_left=$((tutti_left - 1))
+    [ -n "$tutti_reads" ] || return
     tutti_nap 0.05
+    tutti_now
   done
 } 2>/dev/null
 

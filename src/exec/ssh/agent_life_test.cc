@@ -73,6 +73,19 @@ TEST_P(AgentLifeTest, what_an_attempt_leaves_behind_in_its_group_is_killed) {
   EXPECT_TRUE(is_dead(std::stoi(out_of("1.0.1"))));
 }
 
+// Some know whole seconds only.
+TEST_P(AgentLifeTest, what_reads_from_a_pipe_is_waited_for_two_seconds_with_any_sleep) {
+  const std::string path = folder_ + "/bin/sleep";
+  std::filesystem::remove(path);
+  std::ofstream(path) << "#!/bin/sh\ncase $1 in *.*) exit 1 ;; esac\necho >>'" + folder_ +
+                             "/naps'\nexec /bin/sleep $1\n";
+  std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+  const auto agent = connect_and_list();
+  agent->start({.argv = sh("/bin/sleep 1000 | /bin/cat & true")});
+  EXPECT_EQ(ToldEnd(agent->end_of("1.0.1")).rc, 0);
+  EXPECT_LT(text_of(folder_ + "/naps").size(), 10u);
+}
+
 TEST_P(AgentLifeTest, a_stop_when_nothing_runs_is_no_error) {
   const auto agent = connect_and_list();
   agent->start({.argv = {"true"}});
