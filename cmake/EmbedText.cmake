@@ -5,10 +5,10 @@ function(embed_text target header name)
   embed_string(${target} "${header}" ${name} "${text}")
 endfunction()
 
-# embed_script(TARGET HEADER NAME FILE): the same of a shell script. Comments and indentation are left out,
+# embed_script(TARGET HEADER NAME FILE...): the same of a shell script. Comments and indentation are left out,
 # because it is sent or passed as it is.
-function(embed_script target header name file)
-  read_embedded(text "${file}")
+function(embed_script target header name)
+  read_embedded(text ${ARGN})
   # The new line in front is the one that a comment in the first line follows.
   string(REGEX REPLACE "\n[ \t]*(#[^\n]*)?" "\n" text "\n${text}")
   string(REGEX REPLACE "\n\n+" "\n" text "${text}")
