@@ -31,6 +31,16 @@ def test_command_prints_its_result(daemon, tmp_path):
     assert tutti.submit("echo $COLOUR", env={"COLOUR": "red"}).result(60) == "red\n"
 
 
+def test_jobs_have_the_umask_of_whoever_submits(daemon, monkeypatch):
+    monkeypatch.setenv("TUTTI_UMASK", "0111")  # as in a job
+    before = os.umask(0o027)
+    try:
+        assert tutti.submit("umask").result(60) == "0027\n"
+        assert tutti.submit("umask", env={"TUTTI_UMASK": "0002"}).result(60) == "0002\n"
+    finally:
+        os.umask(before)
+
+
 def test_failed_command_raises_with_its_output(daemon):
     job = tutti.submit("echo out; echo oops >&2; exit 3")
     with pytest.raises(tutti.JobFailed, match="oops") as caught:

@@ -39,8 +39,20 @@ def pop(layer: Mapping[str, str]) -> None:
                 _set(name, _before.pop(name))
 
 
-def without_leases() -> Dict[str, str]:
-    """The environment as it would be without any lease; what a new job should get."""
+def of_new_jobs() -> Dict[str, str]:
+    """The environment as it would be without any lease, with the umask of now."""
+    environment = _without_leases()
+    try:
+        # To ask os.umask() would change that of other threads.
+        with open("/proc/self/status", encoding="ascii", errors="replace") as status:
+            masks = [line.split()[1] for line in status if line.startswith("Umask:")]
+    except OSError:
+        masks = []
+    environment.update(("TUTTI_UMASK", mask) for mask in masks)
+    return environment
+
+
+def _without_leases() -> Dict[str, str]:
     with _lock:
         environment = dict(os.environ)
         for name, value in _before.items():

@@ -264,7 +264,7 @@ def describe(command: Any, name: Optional[str], gpus: Union[int, str, None], gpu
              env: Optional[Mapping[str, str]], workdir: Union[str, "os.PathLike[str]", None],
              more: Mapping[str, Any]) -> Dict[str, Any]:
     """A job as POST /v1/jobs takes it."""
-    environment = dict(_environment.without_leases(), **(env or {}))
+    environment = dict(_environment.of_new_jobs(), **(env or {}))
     folder = os.path.abspath(os.fspath(workdir) if workdir is not None else os.getcwd())
     wanted: Dict[str, Any] = {
         "command": command, "name": name, "gpus": gpus, "gpu_mem": gpu_mem, "cpus": cpus,
