@@ -11,7 +11,8 @@
 namespace tutti {
 namespace {
 
-constexpr std::int64_t kFirstFinal = 3;  // TaskState::kSucceeded
+// The first of the states in which a job has ended.
+constexpr auto kFirstFinal = static_cast<std::int64_t>(TaskState::kSucceeded);
 
 // Sorts one job into what goes and what stays. The query's columns: id, state, finished_at,
 // task_count.
@@ -47,7 +48,8 @@ Result<std::unique_ptr<PruneSource>> SqlitePruneSource::open(const std::string& 
 // What jobs that have not ended were submitted to start after: that still tells why they wait.
 Result<void> SqlitePruneSource::add_awaited(std::set<JobId>& needed) {
   Query query =
-      connection_->query("SELECT waits_for FROM jobs WHERE state < 3 AND waits_for IS NOT NULL");
+      connection_->query("SELECT waits_for FROM jobs WHERE state < ? AND waits_for IS NOT NULL");
+  query.integer(kFirstFinal);
   for (;;) {
     const auto row = query.next();
     if (!row) return row.error();
@@ -63,7 +65,8 @@ Result<void> SqlitePruneSource::add_awaited(std::set<JobId>& needed) {
 Result<void> SqlitePruneSource::add_hosts(std::set<JobId>& needed) {
   const std::string copies = home_ + "/work/";
   Query query = connection_->query(
-      "SELECT specs.body FROM jobs JOIN specs ON specs.job = jobs.id WHERE jobs.state < 3");
+      "SELECT specs.body FROM jobs JOIN specs ON specs.job = jobs.id WHERE jobs.state < ?");
+  query.integer(kFirstFinal);
   for (;;) {
     const auto row = query.next();
     if (!row) return row.error();
