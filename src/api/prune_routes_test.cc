@@ -77,7 +77,7 @@ class PruneRoutes : public testing::Test {
   std::vector<PruneRequest> asked;
   std::set<JobId> known{JobId(3)};
   Prunable prunable{.jobs = {{JobId(1), 5}}, .unfinished = 2, .needed = 3, .recent = 4};
-  PruneDesk desk{world.front, files, [this]() -> Result<std::unique_ptr<PruneSource>> {
+  PruneDesk desk{world.front, files, [this](const GoesOn&) -> Result<std::unique_ptr<PruneSource>> {
                    return std::unique_ptr<PruneSource>(new FakeSource(asked, prunable, known));
                  }};
 };

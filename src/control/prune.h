@@ -58,7 +58,14 @@ struct Remaining {
   JobId newest;
 };
 
-// Port: reads what was committed, for a prune. One thread.
+// Asked in the middle of something that may take long; false: enough.
+using GoesOn = std::function<bool()>;
+
+// What is answered when it was enough.
+Error prune_was_stopped();
+
+// Port: reads what was committed, for a prune, and leaves off when that is not to go on. One
+// thread.
 class PruneSource {
  public:
   virtual ~PruneSource() = default;
@@ -72,8 +79,8 @@ class PruneSource {
 
 // How files are removed.
 struct Removal {
-  bool dry_run = false;           // they are only counted
-  std::function<bool()> goes_on;  // asked before each file; false: enough
+  bool dry_run = false;  // they are only counted
+  GoesOn goes_on;        // asked before each file
 };
 
 // Port: what jobs leave behind in the home. Called by the prune's thread.

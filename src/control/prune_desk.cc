@@ -10,18 +10,16 @@ constexpr std::uint64_t kTasksAtOnce = 1000;
 constexpr std::size_t kJobsAtOnce = 200;
 constexpr std::size_t kEnvironmentsAtOnce = 200;
 
-const Error kStopped{ErrorCode::kUnavailable,
-                     "the daemon was stopped in the middle of it: run 'tutti prune' once more"};
-
 // A step on its way. Shared with the reply, which may come when nobody waits any more.
 struct Step {
   std::optional<Result<bool>> more;  // guarded by the desk's mutex
 };
 
 // A job that is there still was retried meanwhile.
-Pruned told(const Prunable& chosen, const HomeFiles::Test& gone) {
+Pruned told(const Prunable& chosen, const HomeFiles::Test& gone, const GoesOn& goes_on) {
   Pruned pruned{.unfinished = chosen.unfinished, .needed = chosen.needed, .recent = chosen.recent};
   for (const Prunable::Finished& job : chosen.jobs) {
+    if (!goes_on()) break;
     if (!gone(job.id)) {
       ++pruned.unfinished;
       continue;
@@ -33,6 +31,11 @@ Pruned told(const Prunable& chosen, const HomeFiles::Test& gone) {
 }
 
 }  // namespace
+
+Error prune_was_stopped() {
+  return {ErrorCode::kUnavailable,
+          "the daemon was stopped in the middle of it: run 'tutti prune' once more"};
+}
 
 Files& Files::operator+=(const Files& other) {
   count += other.count;
@@ -51,7 +54,7 @@ void PruneDesk::prune(PruneRequest request, Reply<Pruned> reply) {
       return;
     }
   }
-  reply(kStopped);
+  reply(prune_was_stopped());
 }
 
 void PruneDesk::stop() {
@@ -61,7 +64,7 @@ void PruneDesk::stop() {
     changed_.notify_all();
   }
   if (thread_.joinable()) thread_.join();
-  for (const auto& [request, reply] : std::exchange(wanted_, {})) reply(kStopped);
+  for (const auto& [request, reply] : std::exchange(wanted_, {})) reply(prune_was_stopped());
 }
 
 bool PruneDesk::is_stopped() {
@@ -84,7 +87,8 @@ void PruneDesk::run() {
 }
 
 Result<Pruned> PruneDesk::carry_out(const PruneRequest& request) {
-  auto source = open_();
+  const GoesOn goes_on = [this] { return !is_stopped(); };
+  auto source = open_(goes_on);
   if (!source) return source.error();
   const Result<Prunable> chosen = (*source)->prunable(request);
   if (!chosen) return chosen.error();
@@ -98,14 +102,14 @@ Result<Pruned> PruneDesk::carry_out(const PruneRequest& request) {
   if (!request.dry_run)
     if (Result<void> done = forget_rest(*remaining); !done) return done.error();
 
-  const Removal removal{request.dry_run, [this] { return !is_stopped(); }};
+  const Removal removal{request.dry_run, goes_on};
   const auto gone = [&](JobId job) { return without.contains(job) || !(*source)->is_known(job); };
-  Pruned pruned = told(*chosen, gone);
+  Pruned pruned = told(*chosen, gone, goes_on);
   const Result<Files> of_jobs = files_.remove_of(gone, removal);
   if (!of_jobs) return of_jobs.error();
   const Result<Files> copies = files_.remove_snapshots(remaining->snapshots, removal);
   if (!copies) return copies.error();
-  if (is_stopped()) return kStopped;
+  if (is_stopped()) return prune_was_stopped();
   pruned.files += *of_jobs;
   pruned.files += *copies;
   return pruned;
@@ -151,7 +155,7 @@ Result<void> PruneDesk::take_step(const PruneStep& step) {
     });
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return stop_ || taken->more; });
-    if (!taken->more) return kStopped;
+    if (!taken->more) return prune_was_stopped();
     if (!*taken->more) return taken->more->error();
     more = **taken->more;
   }

@@ -19,7 +19,7 @@ namespace tutti {
 // prune() may be called from any thread.
 class PruneDesk {
  public:
-  using Open = std::function<Result<std::unique_ptr<PruneSource>>()>;
+  using Open = std::function<Result<std::unique_ptr<PruneSource>>(GoesOn)>;
 
   PruneDesk(Front& front, HomeFiles& files, Open open)
       : front_(front), files_(files), open_(std::move(open)) {}

@@ -130,8 +130,9 @@ class Daemon {
     enforcement_ = detect_enforcement();
     controller_ = std::make_unique<Controller>(*store_, *router_, clock_, events_);
     if (const Result<void> started = controller_->start(); !started) return started.error();
-    prunes_ = std::make_unique<PruneDesk>(
-        *controller_, files_, [this] { return SqlitePruneSource::open(options_.home); });
+    prunes_ = std::make_unique<PruneDesk>(*controller_, files_, [this](GoesOn goes_on) {
+      return SqlitePruneSource::open(options_.home, goes_on);
+    });
     // The first round takes what the executor found, so that the API never shows less.
     controller_->step();
     return start_server();

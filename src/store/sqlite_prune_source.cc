@@ -39,10 +39,17 @@ Result<std::uint64_t> next_number(Connection& connection) {
 
 }  // namespace
 
-Result<std::unique_ptr<PruneSource>> SqlitePruneSource::open(const std::string& home) {
+Result<std::unique_ptr<PruneSource>> SqlitePruneSource::open(const std::string& home,
+                                                             GoesOn goes_on) {
   auto connection = open_reader(home + "/tutti.db");
   if (!connection) return connection.error();
-  return std::unique_ptr<PruneSource>(new SqlitePruneSource(home, std::move(*connection)));
+  return std::unique_ptr<PruneSource>(
+      new SqlitePruneSource(home, std::move(goes_on), std::move(*connection)));
+}
+
+Result<bool> SqlitePruneSource::next_row(Query& query) const {
+  if (!goes_on_()) return prune_was_stopped();
+  return query.next();
 }
 
 // What jobs that have not ended were submitted to start after: that still tells why they wait.
@@ -51,7 +58,7 @@ Result<void> SqlitePruneSource::add_awaited(std::set<JobId>& needed) {
       connection_->query("SELECT waits_for FROM jobs WHERE state < ? AND waits_for IS NOT NULL");
   query.integer(kFirstFinal);
   for (;;) {
-    const auto row = query.next();
+    const auto row = next_row(query);
     if (!row) return row.error();
     if (!*row) return {};
     std::vector<Dependency> after;
@@ -68,7 +75,7 @@ Result<void> SqlitePruneSource::add_hosts(std::set<JobId>& needed) {
       "SELECT specs.body FROM jobs JOIN specs ON specs.job = jobs.id WHERE jobs.state < ?");
   query.integer(kFirstFinal);
   for (;;) {
-    const auto row = query.next();
+    const auto row = next_row(query);
     if (!row) return row.error();
     if (!*row) return {};
     JobSpec spec;
@@ -91,7 +98,7 @@ Result<Prunable> SqlitePruneSource::prunable(const PruneRequest& request) {
     Query all =
         connection_->query("SELECT id, state, finished_at, task_count FROM jobs ORDER BY id");
     for (;;) {
-      const auto row = all.next();
+      const auto row = next_row(all);
       if (!row) return row.error();
       if (!*row) return found;
       sort_in(all, request.before, needed, found);
@@ -100,7 +107,7 @@ Result<Prunable> SqlitePruneSource::prunable(const PruneRequest& request) {
   Query one =
       connection_->query("SELECT id, state, finished_at, task_count FROM jobs WHERE id = ?");
   for (const JobId id : std::set<JobId>(request.jobs.begin(), request.jobs.end())) {
-    const auto row = one.integer(static_cast<std::int64_t>(id.value)).next();
+    const auto row = next_row(one.integer(static_cast<std::int64_t>(id.value)));
     if (!row) return row.error();
     if (!*row) return not_found("there is no " + job_words(id));
     sort_in(one, request.before, needed, found);
@@ -121,7 +128,7 @@ Result<Remaining> SqlitePruneSource::remaining(const std::set<JobId>& without) {
       "SELECT specs.job, specs.environment, specs.body, jobs.id FROM specs "
       "LEFT JOIN jobs ON jobs.id = specs.job ORDER BY specs.job");
   for (;;) {
-    const auto row = specs.next();
+    const auto row = next_row(specs);
     if (!row) return row.error();
     if (!*row) break;
     const JobId id(static_cast<std::uint64_t>(specs.integer_at(0)));
@@ -138,7 +145,7 @@ Result<Remaining> SqlitePruneSource::remaining(const std::set<JobId>& without) {
   }
   Query environments = connection_->query("SELECT id FROM environments");
   for (;;) {
-    const auto row = environments.next();
+    const auto row = next_row(environments);
     if (!row) return row.error();
     if (!*row) return remaining;
     if (!used.contains(environments.integer_at(0)))

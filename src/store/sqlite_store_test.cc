@@ -16,6 +16,10 @@
 namespace tutti {
 namespace {
 
+bool always() {
+  return true;
+}
+
 class SqliteStoreTest : public testing::Test {
  protected:
   void SetUp() override { reopen(); }
@@ -441,7 +445,7 @@ TEST_F(SqliteStoreTest, a_large_job_goes_in_steps_and_a_restart_between_them_goe
   EXPECT_FALSE(store_->load_job(row.id));
   EXPECT_GT(rows_of(path(), 1), 1000);
   reopen();
-  const auto source = SqlitePruneSource::open(folder_.path());
+  const auto source = SqlitePruneSource::open(folder_.path(), always);
   ASSERT_TRUE(source) << source.error().message;
   EXPECT_EQ((*source)->remaining({})->halves, std::vector<JobId>{row.id});
   EXPECT_FALSE((*source)->is_known(row.id));
@@ -468,7 +472,7 @@ TEST_F(SqliteStoreTest, environments_go_when_no_job_has_them) {
   row.id = JobId(2);
   end(row, TaskState::kSucceeded);
   ASSERT_TRUE(store_->prune({.jobs = {JobId(1), JobId(2)}, .before = TimePoint(1)}));
-  const auto source = SqlitePruneSource::open(folder_.path());
+  const auto source = SqlitePruneSource::open(folder_.path(), always);
   const Remaining remaining = *(*source)->remaining({});
   ASSERT_EQ(remaining.environments.size(), 2u);
   EXPECT_EQ(remaining.newest, JobId(2));
@@ -494,7 +498,7 @@ TEST_F(SqliteStoreTest, what_unfinished_jobs_need_is_not_prunable) {
   round.submitted = {{JobId(5), &waits}};
   commit(round);
 
-  const auto source = SqlitePruneSource::open(folder_.path());
+  const auto source = SqlitePruneSource::open(folder_.path(), always);
   const auto found = (*source)->prunable({.before = TimePoint(5)});
   ASSERT_TRUE(found) << found.error().message;
   EXPECT_EQ(found->needed, 2u);
@@ -507,6 +511,16 @@ TEST_F(SqliteStoreTest, what_unfinished_jobs_need_is_not_prunable) {
   EXPECT_EQ((*source)->prunable({.jobs = {JobId(3)}, .before = TimePoint(0)})->recent, 1u);
   EXPECT_EQ((*source)->prunable({.jobs = {JobId(7)}}).error().code, ErrorCode::kNotFound);
   EXPECT_TRUE((*source)->is_known(JobId(6)));
+}
+
+TEST_F(SqliteStoreTest, what_is_read_for_a_prune_is_left_off_in_the_middle) {
+  for (const std::uint64_t id : {1u, 2u, 3u}) submit(id);
+  int asked = 0;
+  const auto source = SqlitePruneSource::open(folder_.path(), [&] { return ++asked % 3 != 0; });
+  EXPECT_EQ((*source)->prunable({}).error().code, ErrorCode::kUnavailable);
+  EXPECT_EQ(asked, 3);
+  EXPECT_EQ((*source)->remaining({}).error().code, ErrorCode::kUnavailable);
+  EXPECT_EQ(asked, 6);
 }
 
 TEST_F(SqliteStoreTest, random_rounds_are_all_there_after_a_restart) {
