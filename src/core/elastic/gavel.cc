@@ -45,9 +45,8 @@ Sharer sharer_of(const ElasticJob& job, const std::vector<Pool>& pools) {
 //     each pool, such that the smallest speed of any job, counted in its speed with an equal share
 //     of all pools and per device asked for, is as large as possible.
 //  2. Each round, the pairs of job and pool with the largest share ÷ time that the job has had
-//  there
-//     run first; of equals, what runs now, unless much is owed to another. When shares are found
-//     anew counting begins anew, and what was due and not had until then is owed.
+//     there run first; of equals, what runs now, unless much is owed to another. When shares are
+//     found anew counting begins anew, and what was due and not had until then is owed.
 //  3. Devices that are idle then go to waiting jobs in the order of submission.
 // Remembers shares and times. Weighs no price of changes: its author's simulator has none.
 class GavelPolicy : public ElasticPolicy {
