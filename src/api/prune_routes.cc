@@ -3,6 +3,7 @@
 
 #include "api/call.h"
 #include "control/prune_desk.h"
+#include "core/model/prune_age.h"
 #include "wire/json_fields.h"
 #include "wire/text_json.h"
 
@@ -15,7 +16,6 @@ const Error kNoPrunes{ErrorCode::kUnsupported, "this daemon forgets nothing"};
 
 // A century: what a day was, and no number that a time cannot hold.
 constexpr std::int64_t kLongestAge = std::int64_t{100} * 366 * 24 * 3600;
-constexpr std::int64_t kUsualAge = std::int64_t{30} * 24 * 3600;
 
 Result<std::vector<JobId>> jobs_of(const json::value& value) {
   const auto* array = value.if_array();
@@ -40,7 +40,7 @@ Result<PruneRequest> request_of(std::string_view body, TimePoint now) {
   const auto* jobs = (*object)->if_contains("jobs");
   if ((all == nullptr) == (jobs == nullptr))
     return invalid_input("a prune request needs either jobs or all");
-  PruneRequest request{.before = now - seconds(kUsualAge)};
+  PruneRequest request{.before = now - kPruneAge};
   if (const auto* age = (*object)->if_contains("older_than_s")) {
     const auto given = integer_from_json(*age, "older_than_s", 0, kLongestAge);
     if (!given) return given.error();

@@ -10,6 +10,7 @@
 #include "cli/session.h"
 #include "cli/verbs/verbs.h"
 #include "client/views.h"
+#include "core/model/prune_age.h"
 #include "core/spec/quantity.h"
 
 namespace tutti {
@@ -63,7 +64,7 @@ Result<json::object> chosen_body(Client& client, const std::vector<std::string>&
 }
 
 Result<Wish> wish_of(Session& session, const Arguments& arguments) {
-  Wish wish{{}, seconds(30 * 24 * 3600)};
+  Wish wish{{}, kPruneAge};
   if (arguments.has("older-than") && arguments.value("older-than") == "0") {
     wish.age = Duration();
   } else if (arguments.has("older-than")) {

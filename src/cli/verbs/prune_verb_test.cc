@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "cli/testing/scripted_verbs.h"
+#include "core/model/prune_age.h"
+#include "core/spec/quantity.h"
 
 namespace tutti {
 namespace {
@@ -37,6 +39,11 @@ TEST_F(PruneVerb, without_yes_it_looks_first_and_asks_a_terminal) {
   EXPECT_EQ(screen.out_text,
             "Forgot 2 jobs (1,200 tasks) and 5 files (61 MB).\n"
             "Kept: 1 job that has not ended, 2 jobs that jobs which have not ended need.\n");
+}
+
+TEST_F(PruneVerb, its_help_tells_the_age_that_is_meant_otherwise) {
+  EXPECT_EQ(call({"prune", "--help"}), 0);
+  EXPECT_THAT(screen.out_text, HasSubstr(" " + format_duration(kPruneAge) + ")\n"));
 }
 
 TEST_F(PruneVerb, a_pipe_is_refused_unless_there_is_nothing_to_forget) {
