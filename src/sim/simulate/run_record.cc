@@ -16,6 +16,15 @@ double in_seconds(Duration duration) {
   return static_cast<double>(duration.value) * 1e-6;
 }
 
+double in_cores(MilliCpu cpus) {
+  return static_cast<double>(cpus.value) * 1e-3;
+}
+
+// Seconds for so much work with so much; none is needed for none.
+double seconds_of(double work, double speed) {
+  return speed > 0 ? work / speed : 0;
+}
+
 // How much of a device a grant is.
 double part_of(const DeviceGrant& grant, const Device& device) {
   const double share = static_cast<double>(grant.share.value) * 1e-3;
@@ -46,8 +55,9 @@ RunRecord::RunRecord(const std::vector<Node>& nodes, TimePoint start, Detail det
       node.types.push_back(device.type);
       if (smallest_.memory.value == 0 || device.memory < smallest_.memory) smallest_ = device;
     }
-    node.devices = run_.cores ? static_cast<double>(nodes[i].cpus.value) * 1e-3
-                              : static_cast<double>(node.types.size());
+    const double cores = in_cores(nodes[i].cpus);
+    node.devices = run_.cores ? cores : static_cast<double>(node.types.size());
+    cores_ += cores;
     use_[i].holders.resize(node.types.size());
     run_.devices += node.devices;
     run_.nodes.push_back(std::move(node));
@@ -55,9 +65,8 @@ RunRecord::RunRecord(const std::vector<Node>& nodes, TimePoint start, Detail det
   builder_ = SummaryBuilder(run_.devices);
 }
 
-// The devices or cores that a task asks for; of shared devices the part of the smallest.
-double RunRecord::size_of_task(const Request& request) const {
-  if (run_.cores) return static_cast<double>(request.cpus.value) * 1e-3;
+// The devices that a task asks for; of shared devices the part of the smallest.
+double RunRecord::devices_of(const Request& request) const {
   const DeviceRequest& wanted = request.devices;
   return wanted.count *
          (wanted.whole() ? 1 : part_of({{}, wanted.memory, wanted.share}, smallest_));
@@ -72,14 +81,16 @@ void RunRecord::expect(std::uint64_t number, const WorkloadJob& job) {
   const bool gang = !job.spec.gang.workers.empty();
   const Duration limit = job.spec.time_limit;
   const std::vector<const Request*> requests = requests_of(job.spec);
-  double size = 0;
+  double devices = 0;
   for (std::size_t i = 0; i < requests.size(); ++i) {
-    if (i == 0 || requests[i] != requests[i - 1]) size = size_of_task(*requests[i]);
+    if (i == 0 || requests[i] != requests[i - 1]) devices = devices_of(*requests[i]);
+    const double cores = in_cores(requests[i]->cpus);
     const Duration runs = live.runs[std::min(i, live.runs.size() - 1)];
     const double runs_s = in_seconds(limit.value > 0 ? std::min(runs, limit) : runs);
-    live.work += runs_s * size;
+    live.work += runs_s * devices;
+    live.core_work += runs_s * cores;
     live.longest_s = std::max(live.longest_s, runs_s);
-    if (gang || i == 0) live.result.devices += run_.cores ? size : requests[i]->devices.count;
+    if (gang || i == 0) live.result.devices += run_.cores ? cores : requests[i]->devices.count;
   }
   live.idle_since = live.result.submit_s;
   expected_.emplace(number, std::move(live));
@@ -126,7 +137,7 @@ RunRecord::Held RunRecord::held_of(const Allocation& allocation, double from_s) 
   Held held{.from_s = from_s, .node = allocation.node, .devices = {}};
   if (run_.cores) {
     held.cores = allocation.cpus.value;
-    held.size = static_cast<double>(held.cores) * 1e-3;
+    held.size = in_cores(allocation.cpus);
   }
   const Node& node = nodes_[allocation.node.value - 1];
   for (const DeviceGrant& grant : allocation.devices) {
@@ -204,8 +215,11 @@ void RunRecord::finish_job(Live& job, double at_s, bool ended) {
   }
   const double life = at_s - result.submit_s;
   const double others = life > 0 ? std::max(1.0, (load_ - job.load_before) / life) : 1;
-  if (run_.devices > 0 && job.longest_s > 0)
-    result.alone_s = std::max(job.longest_s, job.work * others / run_.devices);
+  if (job.longest_s > 0) {
+    const double on_devices = run_.cores ? 0 : seconds_of(job.work * others, run_.devices);
+    const double on_cores = seconds_of(job.core_work * others, cores_);
+    result.alone_s = std::max({job.longest_s, on_devices, on_cores});
+  }
   builder_.add(result, at_s);
   if (detail_ != Detail::kNone) results_.emplace(job.number, std::move(result));
 }

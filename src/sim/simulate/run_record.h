@@ -54,6 +54,7 @@ class RunRecord final : public Publisher {
     std::vector<Duration> runs;
     std::size_t timed_as = 0;
     double work = 0;         // devices × seconds that it will need
+    double core_work = 0;    // cores × seconds, likewise
     double longest_s = 0;    // of its tasks
     double idle_since = 0;   // while it has no devices
     double load_before = 0;  // load_ when it was submitted
@@ -80,7 +81,7 @@ class RunRecord final : public Publisher {
   void take(const Held& held, std::int64_t sign);
   Held held_of(const Allocation& allocation, double from_s) const;
   double used_on(const Use& use) const;
-  double size_of_task(const Request& request) const;
+  double devices_of(const Request& request) const;
   void add_span(Live& job, const Held& held, double to_s);
   void finish_job(Live& job, double at_s, bool ended);
   void sample();
@@ -88,6 +89,7 @@ class RunRecord final : public Publisher {
   TimePoint start_;
   Detail detail_;
   RunResult run_;
+  double cores_ = 0;  // of all nodes
   SummaryBuilder builder_;
   Summary summary_;
   std::unordered_map<std::uint64_t, Live> expected_;

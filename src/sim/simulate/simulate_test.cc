@@ -124,6 +124,16 @@ TEST(trace_run, fairness_is_against_an_equal_part_of_the_cluster) {
   EXPECT_DOUBLE_EQ(done.summary.unfair.value(), 0.5);
 }
 
+// Eight tasks of a core each on four cores take 100 s, whether or not a GPU is beside them.
+TEST(trace_run, a_fair_share_of_cores_counts_also_where_there_are_devices) {
+  for (const char* gpus : {"", ", gpus: 1, type: V100"}) {
+    const TraceOutcome done = run(read("cluster: [{nodes: 1, cpus: 4" + std::string(gpus) +
+                                       "}]\njobs: [{array: 1-8, runs: 50s, cpus: 1}]\n"));
+    EXPECT_DOUBLE_EQ(done.run.jobs[0].alone_s.value(), 100);
+    EXPECT_DOUBLE_EQ(done.summary.unfair.value(), 0);
+  }
+}
+
 // `second` waits for `first` although there is room; `late` names one that has ended by then, and
 // one that is not there.
 TEST(trace_run, jobs_wait_for_those_that_they_name) {
