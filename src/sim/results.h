@@ -30,7 +30,7 @@ struct JobResult {
   std::uint32_t restarts = 0;      // starts after the first one
   double device_s = 0;  // devices × seconds; of a shared one the part that it was granted
   double unused_s = 0;  // what of that was after its end, where whole rounds are counted
-  double devices = 0;   // that its user asked for
+  double devices = 0;   // that its user asked for; of several configurations what it got first
   std::optional<double> alone_s;  // how long it would take with its 1/N share of the devices
   std::optional<double> deadline_s;
   std::vector<JobSpan> spans;

@@ -34,6 +34,12 @@ double part_of(const DeviceGrant& grant, const Device& device) {
   return std::min(std::max(share, memory), 1.0);
 }
 
+// How many devices a task asks for; of several configurations those of the one that was timed.
+std::uint32_t count_of(const Request& request, std::size_t timed_as) {
+  const std::vector<Configuration>& listed = request.configurations;
+  return timed_as < listed.size() ? listed[timed_as].count : request.devices.count;
+}
+
 // What the tasks of a job ask for, one after the other.
 std::vector<const Request*> requests_of(const JobSpec& spec) {
   std::vector<const Request*> requests;
@@ -65,11 +71,10 @@ RunRecord::RunRecord(const std::vector<Node>& nodes, TimePoint start, Detail det
   builder_ = SummaryBuilder(run_.devices);
 }
 
-// The devices that a task asks for; of shared devices the part of the smallest.
-double RunRecord::devices_of(const Request& request) const {
+// So many devices as a task asks for; of shared devices the part of the smallest.
+double RunRecord::devices_of(const Request& request, std::uint32_t count) const {
   const DeviceRequest& wanted = request.devices;
-  return wanted.count *
-         (wanted.whole() ? 1 : part_of({{}, wanted.memory, wanted.share}, smallest_));
+  return count * (wanted.whole() ? 1 : part_of({{}, wanted.memory, wanted.share}, smallest_));
 }
 
 void RunRecord::expect(std::uint64_t number, const WorkloadJob& job) {
@@ -79,18 +84,20 @@ void RunRecord::expect(std::uint64_t number, const WorkloadJob& job) {
   live.result.submit_s = in_seconds(job.submit);
   if (job.deadline.value > 0) live.result.deadline_s = in_seconds(job.submit + job.deadline);
   const bool gang = !job.spec.gang.workers.empty();
+  live.chooses = !gang && !job.spec.request.configurations.empty();
   const Duration limit = job.spec.time_limit;
   const std::vector<const Request*> requests = requests_of(job.spec);
   double devices = 0;
   for (std::size_t i = 0; i < requests.size(); ++i) {
-    if (i == 0 || requests[i] != requests[i - 1]) devices = devices_of(*requests[i]);
+    const std::uint32_t count = count_of(*requests[i], job.timed_as);
+    if (i == 0 || requests[i] != requests[i - 1]) devices = devices_of(*requests[i], count);
     const double cores = in_cores(requests[i]->cpus);
     const Duration runs = live.runs[std::min(i, live.runs.size() - 1)];
     const double runs_s = in_seconds(limit.value > 0 ? std::min(runs, limit) : runs);
     live.work += runs_s * devices;
     live.core_work += runs_s * cores;
     live.longest_s = std::max(live.longest_s, runs_s);
-    if (gang || i == 0) live.result.devices += run_.cores ? cores : requests[i]->devices.count;
+    if (gang || i == 0) live.result.devices += run_.cores ? cores : count;
   }
   live.idle_since = live.result.submit_s;
   expected_.emplace(number, std::move(live));
@@ -171,7 +178,10 @@ void RunRecord::on(const AttemptPlaced& placed, double at_s) {
   if (job.active++ == 0) {
     ++running_;
     job.result.queue_s += at_s - job.idle_since;
-    if (!job.result.first_start_s) job.result.first_start_s = at_s;
+    if (!job.result.first_start_s) {
+      job.result.first_start_s = at_s;
+      if (job.chooses) job.result.devices = static_cast<double>(placed.allocation.devices.size());
+    }
   }
   if (placed.attempt.number > 1) ++job.result.restarts;
   const auto held = held_.insert_or_assign(placed.attempt, held_of(placed.allocation, at_s)).first;

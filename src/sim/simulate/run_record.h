@@ -53,6 +53,7 @@ class RunRecord final : public Publisher {
     JobResult result;
     std::vector<Duration> runs;
     std::size_t timed_as = 0;
+    bool chooses = false;    // it has several configurations
     double work = 0;         // devices × seconds that it will need
     double core_work = 0;    // cores × seconds, likewise
     double longest_s = 0;    // of its tasks
@@ -81,7 +82,7 @@ class RunRecord final : public Publisher {
   void take(const Held& held, std::int64_t sign);
   Held held_of(const Allocation& allocation, double from_s) const;
   double used_on(const Use& use) const;
-  double devices_of(const Request& request) const;
+  double devices_of(const Request& request, std::uint32_t count) const;
   void add_span(Live& job, const Held& held, double to_s);
   void finish_job(Live& job, double at_s, bool ended);
   void sample();

@@ -316,6 +316,32 @@ TEST(recorded_workload, a_job_takes_the_time_of_the_configuration_that_it_gets) 
   EXPECT_THAT(ends(run(std::move(made)).run), ElementsAre(100));
 }
 
+// It took 25 s on two A100: alone it needs them for as long, and not one V100.
+TEST(recorded_workload, a_job_has_the_size_of_the_configuration_that_it_had) {
+  Recording recording;
+  RecordedJob job{JobId(1), {}, TimePoint(1), {seconds(25)}, Configuration{"A100", 2}};
+  job.spec.request.configurations = {{"V100", 1}, {"A100", 2}};
+  job.spec.request.devices = {.count = 1, .type = "V100", .sharing = Sharing::kNever};
+  recording.jobs = {job, job};
+  recording.jobs.back().id = JobId(2);
+  Case made = read("cluster: [{nodes: 1, cpus: 8, gpus: 2, type: A100}]\njobs: [{runs: 1s}]\n");
+  made.workload = *recorded_workload(std::move(recording));
+  const TraceOutcome done = run(std::move(made));
+  EXPECT_THAT(ends(done.run), ElementsAre(25, 50));
+  EXPECT_EQ(done.run.jobs[0].devices, 2);
+  EXPECT_DOUBLE_EQ(done.run.jobs[0].alone_s.value(), 50);
+}
+
+// It is timed on one V100 and runs on two A100.
+TEST(trace_run, of_several_configurations_the_one_that_a_job_got_counts) {
+  Case made = read(kTwoTypes);
+  made.options.speeds = two_speeds();
+  const TraceOutcome done = run(std::move(made));
+  EXPECT_EQ(done.run.jobs[0].devices, 2);
+  EXPECT_EQ(done.run.jobs[0].device_s, 50);
+  EXPECT_EQ(done.run.jobs[2].devices, 1);
+}
+
 TEST(recorded_workload, jobs_that_never_ran_to_an_end_are_told) {
   Recording recording;
   recording.jobs.push_back({JobId(1), {}, TimePoint(1), {seconds(1)}, {}});
