@@ -89,6 +89,7 @@ Result<bool> read_runs(SqliteHistory& history, const std::vector<Node>& nodes, J
       const Result<Duration> ran = run_of(history, id, row);
       if (!ran) return ran.error();
       job.runs.push_back(*ran);
+      if (row.outcome.ending == Ending::kTimeout) job.timed_out = true;
       take_grant(nodes, row, job.spec.request);
       if (job.runs.size() == 1) job.had = had_by(nodes, row);
     }

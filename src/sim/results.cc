@@ -66,7 +66,7 @@ void SummaryBuilder::add(const JobResult& job, double horizon_s) {
   }
   if (!job.deadline_s) return;
   ++deadlines_;
-  if (job.finish_s && *job.finish_s <= *job.deadline_s) ++met_;
+  if (job.finish_s && !job.timed_out && *job.finish_s <= *job.deadline_s) ++met_;
 }
 
 void SummaryBuilder::add(const ClusterSample& sample) {

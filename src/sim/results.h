@@ -26,6 +26,7 @@ struct JobResult {
   double submit_s = 0;
   std::optional<double> first_start_s;
   std::optional<double> finish_s;  // none: it had not ended at the horizon
+  bool timed_out = false;          // its time limit ended it, or a task of it
   double queue_s = 0;              // time without devices, from submission to end or horizon
   std::uint32_t restarts = 0;      // starts after the first one
   double device_s = 0;  // devices × seconds; of a shared one the part that it was granted

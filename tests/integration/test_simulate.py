@@ -98,6 +98,15 @@ def test_what_fits_nowhere_is_told(tutti, work):
     assert told.endswith(", or add a node.\n")
 
 
+def test_what_time_limits_end_is_told(tutti, work):
+    (work / "w.yaml").write_text(
+        "cluster: [{nodes: 1, cpus: 1}]\njobs: [{runs: 1h, time: 1m, deadline: 2m, count: 2}, {runs: 1s}]\n")
+    told = tutti.ok("simulate", "w.yaml", "--json").json()
+    assert [job["timed_out"] for job in told["jobs"]] == [True, True, False]
+    assert told["summary"]["deadlines_met"] == 0
+    assert told["notes"] == ["2 jobs were ended by their time limit."]
+
+
 def test_report_is_one_page_with_everything(tutti, work, work_file):
     done = tutti.ok("simulate", work_file, "--compare", "fair,fifo", "--report", "out.html")
     assert "The report is in out.html." in done.out
@@ -246,6 +255,14 @@ def test_history_counts_all_attempts(daemon):
     used = sum(job["device_s"] - job["unused_s"] for job in told["jobs"])
     summary = told["summary"]
     assert abs(used / told["devices"] / summary["makespan_s"] - summary["device_use"]) < 1e-4
+
+
+def test_history_tells_what_time_limits_ended(daemon):
+    for limit in ("0.3", "600"):
+        daemon.until_final(daemon.submit("--time", limit, "--", "sleep", "1"))
+    told = daemon.ok("simulate", "--from-history", "--json").json()
+    assert [job["timed_out"] for job in told["jobs"]] == [True, False]
+    assert told["notes"] == ["1 job was ended by its time limit."]
 
 
 def test_history_is_read_without_a_daemon_and_missed_where_there_is_none(tutti):

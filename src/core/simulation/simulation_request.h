@@ -77,6 +77,7 @@ struct RecordedJob {
   std::vector<Duration> runs;  // by task
   // The devices that its first task had; none: it had no devices.
   std::optional<Configuration> had;
+  bool timed_out = false;  // its time limit ended it, or a task of it
 };
 
 // What a home remembers, for the simulator.

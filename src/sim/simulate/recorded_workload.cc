@@ -56,8 +56,9 @@ Result<std::unique_ptr<Workload>> recorded_workload(Recording recording) {
                     .runs = std::move(job.runs),
                     .deadline = {},
                     .timed_as = position_of(job.had, job.spec.request.configurations),
+                    .timed_out = job.timed_out,
                     .id = job.id};
-    // A limit that ended it ends it again; one that it was granted more than, does not.
+    // What its limit ended takes as long again; one that it was granted more than, does not.
     for (const Duration& runs : one.runs) {
       if (one.spec.time_limit.value > 0) one.spec.time_limit = std::max(one.spec.time_limit, runs);
     }

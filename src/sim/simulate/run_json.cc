@@ -28,10 +28,11 @@ std::string number_or_null(const std::optional<double>& number) {
 
 std::string job_json(const JobResult& job, double horizon_s) {
   return fmt::format(
-      R"({{"name":{},"kind":{},"submit_s":{},"first_start_s":{},"finish_s":{},"jct_s":{},"queue_s":{},)"
-      R"("restarts":{},"devices":{},"device_s":{},"unused_s":{},"alone_s":{},"deadline_s":{}}})",
+      R"({{"name":{},"kind":{},"submit_s":{},"first_start_s":{},"finish_s":{},"timed_out":{},)"
+      R"("jct_s":{},"queue_s":{},"restarts":{},"devices":{},"device_s":{},"unused_s":{},)"
+      R"("alone_s":{},"deadline_s":{}}})",
       json_string(job.name), json_string(job.kind), json_number(job.submit_s),
-      number_or_null(job.first_start_s), number_or_null(job.finish_s),
+      number_or_null(job.first_start_s), number_or_null(job.finish_s), job.timed_out,
       json_number(job.finish_s.value_or(horizon_s) - job.submit_s), json_number(job.queue_s),
       job.restarts, json_number(job.devices), json_number(job.device_s), json_number(job.unused_s),
       number_or_null(job.alone_s), number_or_null(job.deadline_s));

@@ -82,6 +82,7 @@ void RunRecord::expect(std::uint64_t number, const WorkloadJob& job) {
   live.result.name = job.spec.name;
   live.result.kind = job.spec.kind;
   live.result.submit_s = in_seconds(job.submit);
+  live.result.timed_out = job.timed_out;
   if (job.deadline.value > 0) live.result.deadline_s = in_seconds(job.submit + job.deadline);
   const bool gang = !job.spec.gang.workers.empty();
   live.chooses = !gang && !job.spec.request.configurations.empty();
@@ -196,6 +197,7 @@ void RunRecord::on(const AttemptEnded& ended, double at_s) {
   take(held, -1);
   Live& job = live_.at(ended.attempt.task.job);
   add_span(job, held, at_s);
+  if (ended.outcome.ending == Ending::kTimeout) job.result.timed_out = true;
   if (--job.active > 0) return;
   --running_;
   job.idle_since = at_s;
@@ -220,6 +222,7 @@ void RunRecord::finish_job(Live& job, double at_s, bool ended) {
   if (ended) {
     result.finish_s = at_s;
     ++ended_;
+    if (result.timed_out) ++timed_out_;
   } else if (job.active == 0) {
     result.queue_s += at_s - job.idle_since;
   }

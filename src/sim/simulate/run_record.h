@@ -41,6 +41,8 @@ class RunRecord final : public Publisher {
   bool is_live(JobId job) const { return live_.contains(job); }
   std::size_t live() const { return live_.size(); }
   std::uint64_t ended() const { return ended_; }
+  // Of those that have ended: by their time limit.
+  std::uint64_t timed_out() const { return timed_out_; }
   double now_s() const { return now_s_; }
 
   // At the end: what is unfinished counts as it is. The result has jobs if they were kept.
@@ -101,6 +103,7 @@ class RunRecord final : public Publisher {
   std::vector<Use> use_;                        // of each node
   std::map<std::uint64_t, JobResult> results_;  // by number, if they are kept
   std::uint64_t ended_ = 0;
+  std::uint64_t timed_out_ = 0;
   std::uint32_t running_ = 0;
   double now_s_ = 0;
   double load_ = 0;  // the integral of live jobs over time

@@ -111,6 +111,11 @@ std::string refused_note(std::uint64_t jobs, std::string_view why) {
       why);
 }
 
+std::string timed_out_note(std::uint64_t jobs) {
+  return jobs == 1 ? "1 job was ended by its time limit."
+                   : fmt::format("{} jobs were ended by their time limit.", jobs);
+}
+
 Result<Done> run_policy(const SimulationRequest& request, Stage& stage, const std::string& policy,
                         const SimulationSinks& sinks) {
   const Result<Ordering> ordering = parse_ordering(policy);
@@ -139,6 +144,7 @@ Result<Done> run_policy(const SimulationRequest& request, Stage& stage, const st
   done.run.workload = stage.workload->name;
   if (outcome->refused > 0)
     done.run.notes.push_back(refused_note(outcome->refused, outcome->first_refusal));
+  if (outcome->timed_out > 0) done.run.notes.push_back(timed_out_note(outcome->timed_out));
   return done;
 }
 

@@ -233,6 +233,20 @@ TEST(trace_run, alone_a_job_runs_no_longer_than_its_limit) {
   EXPECT_DOUBLE_EQ(done.run.jobs[0].alone_s.value(), 100);
 }
 
+// The first would take 1000 s. The second needs all of its limit and no more.
+TEST(trace_run, what_a_time_limit_ends_has_met_no_deadline) {
+  const TraceOutcome done =
+      run(read("cluster: [{nodes: 1, cpus: 2}]\n"
+               "jobs:\n"
+               "  - {name: ended, runs: 1000s, time: 100s, deadline: 200s}\n"
+               "  - {name: whole, runs: 100s, time: 100s, deadline: 200s}\n"));
+  EXPECT_THAT(ends(done.run), ElementsAre(100, 100));
+  EXPECT_TRUE(done.run.jobs[0].timed_out);
+  EXPECT_FALSE(done.run.jobs[1].timed_out);
+  EXPECT_EQ(done.timed_out, 1u);
+  EXPECT_DOUBLE_EQ(done.summary.deadlines_met.value(), 0.5);
+}
+
 TEST(trace_run, tasks_that_take_no_time_may_be_many) {
   Case made = read("cluster: [{nodes: 1, cpus: 4}]\njobs: [{runs: 0, array: 1-12000, cpus: 4}]\n");
   made.options.detail = Detail::kNone;

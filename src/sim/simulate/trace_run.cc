@@ -174,6 +174,7 @@ Result<TraceOutcome> TraceRun::run() {
   TUTTI_CHECK(executor_.complaints().empty());
   outcome_.run = record_.finish(record_.now_s());
   outcome_.summary = record_.summary();
+  outcome_.timed_out = record_.timed_out();
   return std::move(outcome_);
 }
 

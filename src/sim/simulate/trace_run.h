@@ -30,8 +30,9 @@ struct TraceRunOptions {
 struct TraceOutcome {
   RunResult run;
   Summary summary;
-  std::uint64_t refused = 0;  // jobs that no node of the cluster could ever run
-  std::string first_refusal;  // why, of the first of them
+  std::uint64_t refused = 0;    // jobs that no node of the cluster could ever run
+  std::string first_refusal;    // why, of the first of them
+  std::uint64_t timed_out = 0;  // jobs that their time limit ended
 };
 
 // Runs a workload from its first job on, on the daemon's own controller with a virtual clock, until

@@ -21,7 +21,8 @@ struct WorkloadJob {
   Duration deadline;           // after submission; zero: none
   // Of a job with several configurations: the one in which it takes so long.
   std::size_t timed_as = 0;
-  JobId id;  // zero: nobody names it
+  bool timed_out = false;  // its time limit is known to have ended it so
+  JobId id;                // zero: nobody names it
 };
 
 // Work in the order of submission, read as it is needed: a trace of millions of jobs takes no more
