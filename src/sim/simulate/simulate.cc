@@ -53,24 +53,47 @@ Result<std::unique_ptr<Workload>> open_all(const SimulationRequest& request) {
   return merge(std::move(parts));
 }
 
+bool has_type(const Node& node, const std::string& type) {
+  return std::any_of(node.devices.begin(), node.devices.end(),
+                     [&](const Device& device) { return device.type == type; });
+}
+
+// The node that a new one is like: it has the same devices, if possible as many of them; null:
+// there is none.
+const Node* like_of(const Node& added, const std::vector<Node>& nodes) {
+  if (added.devices.empty()) return nullptr;
+  const Node* like = nullptr;
+  for (const Node& node : nodes) {
+    if (!has_type(node, added.devices.front().type)) continue;
+    if (node.devices.size() == added.devices.size()) return &node;
+    if (like == nullptr) like = &node;
+  }
+  return like;
+}
+
+// Cores and memory for its number of devices, and all else.
+void make_like(const Node& like, Node& node) {
+  const auto part = [&](std::int64_t of_like) {
+    const auto devices = static_cast<std::int64_t>(node.devices.size());
+    return of_like * devices / static_cast<std::int64_t>(like.devices.size());
+  };
+  node.cpus = MilliCpu(part(like.cpus.value));
+  node.memory = MiB(part(like.memory.value));
+  node.labels = like.labels;
+  const std::string& type = node.devices.front().type;
+  const auto device = std::find_if(like.devices.begin(), like.devices.end(),
+                                   [&](const Device& one) { return one.type == type; });
+  for (Device& one : node.devices) one.memory = device->memory;
+}
+
 // Nodes that are asked for beside those that are there.
 void add_nodes(const std::vector<NodeGroup>& groups, std::vector<Node>& nodes) {
-  for (Node& node : nodes_of(groups)) {
+  std::vector<Node> added = nodes_of(groups);
+  for (Node& node : added) {
     for (Device& device : node.devices) device.uuid = "+" + device.uuid;
-    // As its like, where the cluster has one.
-    const auto like = std::find_if(nodes.begin(), nodes.end(), [&](const Node& other) {
-      return !node.devices.empty() && other.devices.size() == node.devices.size() &&
-             other.devices.front().type == node.devices.front().type;
-    });
-    if (like != nodes.end()) {
-      node.cpus = like->cpus;
-      node.memory = like->memory;
-      node.labels = like->labels;
-      for (std::size_t i = 0; i < node.devices.size(); ++i)
-        node.devices[i].memory = like->devices[i].memory;
-    }
-    nodes.push_back(std::move(node));
+    if (const Node* like = like_of(node, nodes)) make_like(*like, node);
   }
+  nodes.insert(nodes.end(), added.begin(), added.end());
 }
 
 Result<Stage> set_stage(const SimulationRequest& request, ReadRecording read_recording) {

@@ -401,6 +401,48 @@ TEST(trace_run, every_order_runs_everything) {
   }
 }
 
+// ---- what is changed
+
+class Simulate : public testing::Test {
+ protected:
+  void SetUp() override {
+    char pattern[] = "/tmp/tutti-simulate-XXXXXX";
+    folder_ = ::mkdtemp(pattern);
+    request_.policies = {"fair"};
+    request_.json = true;
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  // What is told of this work, as JSON; or the error.
+  std::string told(const std::string& text) {
+    request_.files = {folder_ + "/w.yaml"};
+    std::ofstream(request_.files.front(), std::ios::binary) << text;
+    std::string json;
+    const auto shown =
+        simulate(request_, {[&](std::string_view piece) { json += piece; }, {}}, nullptr);
+    return shown ? json : shown.error().message;
+  }
+
+  std::string folder_;
+  SimulationRequest request_;
+};
+
+// It has 40 GiB in each of its eight devices, twice the cores and memory of the one with four, and
+// its label.
+TEST_F(Simulate, an_added_node_is_like_those_that_have_the_same_devices) {
+  request_.add_nodes = *parse_node_groups("1xA100:8");
+  const std::string cluster =
+      "cluster: [{cpus: 20, mem: 100G, gpus: 4, type: A100, gpu_mem: 40G, labels: [fast]}]\n";
+  const std::string json =
+      told(cluster +
+           "jobs:\n"
+           "  - {name: fits, runs: 1s, gpus: 8, cpus: 40, mem: 200G, labels: [fast]}\n"
+           "  - {name: cores, runs: 1s, gpus: 8, cpus: 41, labels: [fast]}\n"
+           "  - {name: memory, runs: 1s, gpus: 1, gpu_mem: 41G}\n");
+  EXPECT_THAT(json, HasSubstr("\"name\":\"fits\""));
+  EXPECT_THAT(json, HasSubstr("2 jobs fit no node"));
+}
+
 // ---- benchmarks
 
 TEST(run_benchmark, finds_workloads_where_the_benchmarks_have_them) {
