@@ -1,6 +1,7 @@
 #include "sim/workload/philly.h"
 
 #include <algorithm>
+#include <chrono>
 #include <set>
 
 #include "core/spec/text.h"
@@ -41,6 +42,36 @@ bool may_be_type(std::string_view text) {
   return text.size() <= 64 && std::all_of(text.begin(), text.end(), [](unsigned char c) {
            return std::isalnum(c) != 0 || c == '.' || c == '_' || c == '-';
          });
+}
+
+// The number that is at this place, all of it digits; nothing: there is none.
+std::optional<unsigned> digits_at(std::string_view text, std::size_t from, std::size_t count) {
+  const auto number = parse_digits(text.substr(from, count), 9999);
+  if (!number) return std::nullopt;
+  return static_cast<unsigned>(*number);
+}
+
+// "2017-10-01 00:00:00", also with a T between, as seconds since 1970. Zones do not matter: what
+// counts is how far apart times are.
+std::optional<Duration> seconds_of_date(std::string_view text) {
+  constexpr std::string_view kForm = "0000-00-00 00:00:00";
+  if (text.size() != kForm.size()) return std::nullopt;
+  for (const std::size_t mark : {4u, 7u, 10u, 13u, 16u}) {
+    if (text[mark] != kForm[mark] && (mark != 10 || text[mark] != 'T')) return std::nullopt;
+  }
+  const auto year = digits_at(text, 0, 4);
+  const auto month = digits_at(text, 5, 2);
+  const auto day = digits_at(text, 8, 2);
+  const auto hour = digits_at(text, 11, 2);
+  const auto minute = digits_at(text, 14, 2);
+  const auto second = digits_at(text, 17, 2);
+  if (!year || !month || !day || !hour || !minute || !second) return std::nullopt;
+  const std::chrono::year_month_day date{std::chrono::year(static_cast<int>(*year)),
+                                         std::chrono::month(*month), std::chrono::day(*day)};
+  if (!date.ok() || *year < 1970 || *year > 2069) return std::nullopt;
+  if (*hour > 23 || *minute > 59 || *second > 59) return std::nullopt;
+  const std::int64_t days = std::chrono::sys_days(date).time_since_epoch().count();
+  return seconds(days * 86400 + *hour * 3600 + *minute * 60 + *second);
 }
 
 }  // namespace
@@ -87,10 +118,15 @@ std::optional<std::string_view> PhillyReader::cell(const std::vector<std::string
 Result<Duration> PhillyReader::time(const std::vector<std::string_view>& cells, const char* column,
                                     std::uint64_t number) const {
   const std::string_view text = cell(cells, column).value_or("");
+  const bool is_date = std::string_view(column) != "duration";
+  if (is_date) {
+    if (const auto date = seconds_of_date(text)) return *date;
+  }
   const Result<Duration> time = trace_seconds(text);
   if (!time)
     return line_error(file_, number,
-                      std::string(column) + ": " + time.error().message + "; write seconds");
+                      std::string(column) + ": " + time.error().message + "; write seconds" +
+                          (is_date ? ", or such as 2017-10-01 00:00:00" : ""));
   return time;
 }
 

@@ -7,10 +7,10 @@
 namespace tutti {
 
 // A trace of GPU jobs as CSV, such as the ones of Philly. The first line names the columns, in any
-// order: job_id, submit (seconds), duration (seconds) and num_gpu; if they are there also gpu_type,
-// deadline (seconds, as submit counts), user and vc. Common other names are known; columns that are
-// not are skipped. Quotes are not supported. A job gets GPUs to itself. Traces of iterations
-// instead of durations are for --benchmark, which the error says.
+// order: job_id, submit (seconds, or a date and time), duration (seconds) and num_gpu; if they are
+// there also gpu_type, deadline (as submit), user and vc. Common other names are known; columns
+// that are not are skipped. A job gets GPUs to itself. Traces of iterations instead of durations
+// are for --benchmark, which the error says.
 class PhillyReader final : public TraceLineReader {
  public:
   explicit PhillyReader(std::string file) : file_(std::move(file)) {}

@@ -168,6 +168,22 @@ TEST_F(WorkloadFile, csv_deadlines_are_times_and_one_that_has_passed_is_none) {
   EXPECT_EQ(all[2].deadline, Duration(0));
 }
 
+TEST_F(WorkloadFile, csv_times_may_be_dates) {
+  auto workload = open("t.csv",
+                       "submitted_time,duration,gpu_num,deadline\n"
+                       "2017-10-01 00:00:10,60,1,2017-10-01T00:01:00\n"
+                       "2017-09-30 23:59:59,60,1,\n");
+  ASSERT_TRUE(workload.has_value()) << workload.error().message;
+  EXPECT_EQ((*workload)->starts_at, seconds(1506815999));
+  const std::vector<WorkloadJob> all = jobs(**workload);
+  EXPECT_EQ(all[1].submit, seconds(11));
+  EXPECT_EQ(all[1].deadline, seconds(50));
+  const std::string head = "submit,duration,num_gpu\n";
+  for (const char* none : {"2017-02-29 00:00:00", "2017-10-01 24:00:00", "2017-10-01 00:60:00",
+                           "2017-10-01", "2017-10-01 00:00:0x", "2017/10/01 00:00:00"})
+    EXPECT_THAT(error("t.csv", head + none + ",1,1\n"), HasSubstr("is no number")) << none;
+}
+
 TEST_F(WorkloadFile, csv_of_benchmarks_are_sent_there) {
   EXPECT_THAT(error("t.csv", "job_id,submission_time,num_iteration,model_name,num_gpu\n"),
               HasSubstr("--benchmark arena-1280"));
@@ -179,9 +195,12 @@ TEST_F(WorkloadFile, csv_errors_name_the_line_and_the_column) {
   const std::string head = "job_id,submit,duration,num_gpu\n";
   EXPECT_EQ(error("t.csv", head + "a,1,2\n"), "t.csv:2: it has 3 cells, the first line has 4");
   EXPECT_EQ(error("t.csv", head + "a,now,2,1\n"),
-            "t.csv:2: submit: 'now' is no number; write seconds");
+            "t.csv:2: submit: 'now' is no number; write seconds, or such as 2017-10-01 00:00:00");
   EXPECT_EQ(error("t.csv", head + "a,1700000000000,2,1\n"),
-            "t.csv:2: submit: '1700000000000' is too large (at most 3162240000); write seconds");
+            "t.csv:2: submit: '1700000000000' is too large (at most 3162240000); write seconds, or "
+            "such as 2017-10-01 00:00:00");
+  EXPECT_EQ(error("t.csv", head + "a,1,2017-10-01 00:00:00,1\n"),
+            "t.csv:2: duration: '2017-10-01 00:00:00' is no number; write seconds");
   EXPECT_EQ(error("t.csv", head + "a,1,2,1\nb,1,2,-1\n"),
             "t.csv:3: num_gpu: '-1' is no number of GPUs");
   EXPECT_EQ(error("t.csv", "job_id,submit,num_gpu\n"),
