@@ -20,6 +20,7 @@ enum SwfField : std::size_t {
   kSwfRequested = 7,
   kSwfTime = 8,
   kSwfMemory = 9,
+  kSwfStatus = 10,
   kSwfUser = 11,
   kSwfGroup = 12,
   kSwfExecutable = 13,
@@ -33,6 +34,11 @@ bool is_used(std::size_t position) {
          std::end(kUsedFields);
 }
 
+// Whether a line is about a part of a job that another line is about as a whole.
+bool is_part(std::string_view status) {
+  return status == "2" || status == "3" || status == "4";
+}
+
 std::int64_t whole(Duration field) {
   return field.value / 1'000'000;
 }
@@ -43,8 +49,9 @@ std::string named(const char* what, Duration field) {
 
 }  // namespace
 
-Result<SwfReader::Fields> SwfReader::split(std::string_view line, std::uint64_t number) const {
+Result<SwfReader::Fields> SwfReader::split(std::string_view line, std::uint64_t number) {
   Fields fields{};
+  part_ = false;
   std::size_t count = 0;
   for (std::size_t at = 0; at < line.size();) {
     const std::size_t from = std::min(line.find_first_not_of(" \t", at), line.size());
@@ -59,6 +66,7 @@ Result<SwfReader::Fields> SwfReader::split(std::string_view line, std::uint64_t 
                               "; unknown is -1");
       fields[count] = *field;
     }
+    if (count == kSwfStatus) part_ = is_part(word);
     ++count;
     at = to;
   }
@@ -82,12 +90,16 @@ void SwfReader::read_comment(std::string_view line) {
 }
 
 Result<std::optional<WorkloadJob>> SwfReader::read(std::string_view line, std::uint64_t number) {
-  if (number == 1) skipped_ = 0;
+  if (number == 1) skipped_ = parts_ = 0;
   line = trimmed(line);
   if (line.starts_with(';')) read_comment(line);
   if (line.empty() || line.starts_with(';')) return std::optional<WorkloadJob>();
   const Result<Fields> read = split(line, number);
   if (!read) return read.error();
+  if (part_) {
+    ++parts_;
+    return std::optional<WorkloadJob>();
+  }
   const Fields& fields = *read;
   const std::int64_t processors =
       whole(fields[kSwfRequested].value > 0 ? fields[kSwfRequested] : fields[kSwfAllocated]);
@@ -127,8 +139,14 @@ std::vector<NodeGroup> SwfReader::cluster() const {
 }
 
 std::vector<std::string> SwfReader::left_out() const {
-  if (skipped_ == 0) return {};
-  return {left_out_note(skipped_, "without a run time or processors")};
+  std::vector<std::string> notes;
+  if (skipped_ > 0) notes.push_back(left_out_note(skipped_, "without a run time or processors"));
+  if (parts_ == 1)
+    notes.emplace_back("1 line of a part of a job was left out; that of the whole job counts.");
+  if (parts_ > 1)
+    notes.push_back(std::to_string(parts_) +
+                    " lines of parts of jobs were left out; those of whole jobs count.");
+  return notes;
 }
 
 }  // namespace tutti

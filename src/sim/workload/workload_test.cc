@@ -94,6 +94,24 @@ TEST_F(WorkloadFile, swf_that_overran_its_request_gets_the_time_that_it_had) {
   EXPECT_EQ(jobs(**workload)[0].spec.time_limit, seconds(100));
 }
 
+// The first was checkpointed twice: its first line is about all of it.
+TEST_F(WorkloadFile, swf_lines_of_partial_executions_are_no_jobs) {
+  auto workload = open("t.swf",
+                       "1 0 0 100 1 -1 -1 1 -1 -1 1 1 1 1 1 -1 -1 -1\n"
+                       "1 0 0 30 1 -1 -1 1 -1 -1 2 1 1 1 1 -1 -1 -1\n"
+                       "1 0 0 30 1 -1 -1 1 -1 -1 2 1 1 1 1 -1 -1 -1\n"
+                       "1 0 0 40 1 -1 -1 1 -1 -1 3 1 1 1 1 -1 -1 -1\n"
+                       "2 9 0 10 1 -1 -1 1 -1 -1 0 1 1 1 1 -1 -1 -1\n"
+                       "2 9 0 10 1 -1 -1 1 -1 -1 4 1 1 1 1 -1 -1 -1\n"
+                       "3 9 0 10 1 -1 -1 1 -1 -1 5 1 1 1 1 -1 -1 -1\n");
+  ASSERT_TRUE(workload.has_value()) << workload.error().message;
+  std::vector<std::string> names;
+  for (const WorkloadJob& job : jobs(**workload)) names.push_back(job.spec.name);
+  EXPECT_THAT(names, ElementsAre("1", "2", "3"));
+  EXPECT_THAT((*workload)->left_out,
+              ElementsAre("4 lines of parts of jobs were left out; those of whole jobs count."));
+}
+
 TEST_F(WorkloadFile, swf_errors_name_the_line) {
   EXPECT_EQ(error("t.swf", "; c\n1 2 3\n"),
             "t.swf:2: a job has 18 numbers in the Standard Workload Format, this line has 3");
