@@ -184,6 +184,20 @@ TEST(trace_run, a_wide_job_has_as_much_as_it_asks_for) {
   EXPECT_THAT(ends(done.run), ElementsAre(100, 100, 100));
 }
 
+// GPUs would do with two ranks, cores take three; memory alone takes two. One GPU is for one rank.
+TEST(trace_run, a_wide_job_has_as_many_ranks_as_all_that_it_asks_for_takes) {
+  const std::string cluster =
+      "cluster: [{nodes: 3, cpus: 48, mem: 64G, gpus: 4, type: A100}]\njobs: ";
+  for (const char* job : {"[{name: a, runs: 100s, gpus: 5, cpus: 100}]",
+                          "[{name: a, runs: 100s, gpus: 5, mem: 100G}]",
+                          "[{name: a, runs: 100s, gpus: 1, cpus: 100}]",
+                          "[{name: a, runs: 100s, cpus: 100, mem: 10G}]"}) {
+    const TraceOutcome done = run(read(cluster + job));
+    EXPECT_EQ(done.refused, 0u) << job << done.first_refusal;
+    EXPECT_THAT(ends(done.run), ElementsAre(100)) << job;
+  }
+}
+
 TEST(trace_run, a_configuration_that_is_too_large_makes_no_job_wide) {
   const TraceOutcome done =
       run(read("cluster:\n"

@@ -186,11 +186,29 @@ WorkerGroup ranks_of(const Request& whole, std::uint32_t ranks, std::uint32_t co
   group.ranks.count = count;
   each.ports = 0;
   each.devices.count = devices;
+  if (devices == 0) each.devices = {};
   // What nobody stated is for each task, whatever it is a part of.
   if (whole.limit_cpus || devices == 0)
     each.cpus = MilliCpu((whole.cpus.value + ranks - 1) / ranks);
   each.memory = MiB((whole.memory.value + ranks - 1) / ranks);
   return group;
+}
+
+// Into how many parts, of at most so much each.
+std::int64_t parts_of(std::int64_t whole, std::int64_t most) {
+  if (whole <= most) return 1;
+  return most > 0 ? (whole + most - 1) / most : kMaxRanks + 1;
+}
+
+// Of how many equal ranks each fits on such a node.
+std::int64_t ranks_on(const Node& node, const Request& request) {
+  const std::int64_t devices = std::count_if(
+      node.devices.begin(), node.devices.end(),
+      [&](const Device& device) { return is_of_type(device.type, request.devices.type); });
+  const bool cores = request.limit_cpus || request.devices.count == 0;
+  return std::max({parts_of(request.devices.count, devices),
+                   cores ? parts_of(request.cpus.value, node.cpus.value) : 1,
+                   parts_of(request.memory.value, node.memory.value)});
 }
 
 }  // namespace
@@ -199,21 +217,9 @@ void spread(JobSpec& spec, const std::vector<Node>& nodes) {
   if (!spec.gang.workers.empty() || spec.tasks.shape != TaskSet::Shape::kSingle) return;
   const Request& request = spec.request;
   if (!request.configurations.empty()) return;
-  MilliCpu cpus;
-  std::uint32_t devices = 0;
-  for (const Node& node : nodes) {
-    cpus = std::max(cpus, node.cpus);
-    devices =
-        std::max(devices, static_cast<std::uint32_t>(std::count_if(
-                              node.devices.begin(), node.devices.end(), [&](const Device& device) {
-                                return is_of_type(device.type, request.devices.type);
-                              })));
-  }
-  const bool wide = request.devices.count > devices && devices > 0;
-  if (!wide && (request.cpus <= cpus || cpus.value == 0)) return;
-  const std::int64_t ranks = wide ? (request.devices.count + devices - 1) / devices
-                                  : (request.cpus.value + cpus.value - 1) / cpus.value;
-  if (ranks > kMaxRanks) return;
+  std::int64_t ranks = kMaxRanks + 1;
+  for (const Node& node : nodes) ranks = std::min(ranks, ranks_on(node, request));
+  if (ranks == 1 || ranks > kMaxRanks) return;
   const auto count = static_cast<std::uint32_t>(ranks);
   // The first ranks have one device more where it does not come out even.
   const std::uint32_t each = request.devices.count / count;

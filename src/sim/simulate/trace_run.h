@@ -41,7 +41,7 @@ struct TraceOutcome {
 Result<TraceOutcome> run_trace(Workload& workload, const TraceRunOptions& options);
 
 // A job as it is submitted to these nodes: what fits on none of them by its number of cores or
-// devices becomes a gang of ranks that do. For run_trace and its tests.
+// devices or its memory becomes a gang of as few equal ranks as do. For run_trace and its tests.
 void spread(JobSpec& spec, const std::vector<Node>& nodes);
 
 }  // namespace tutti
