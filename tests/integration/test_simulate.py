@@ -168,6 +168,17 @@ def test_options_that_change_nothing_in_a_benchmark_are_said_to(tutti, arena):
     assert not any("--" in note for note in tutti.ok(*arena, "--restart-cost", "others", "--json").json()["notes"])
 
 
+@pytest.mark.parametrize("benchmark, own", [("sia-64", "sia/workloads/philly"), ("arena-1280", "arena")])
+def test_a_folder_or_a_workload_that_is_missing_is_named(tutti, work, benchmark, own):
+    missing = ("simulate", "--benchmark", benchmark, "--workload", "w.csv", "--data")
+    done = tutti(*missing, "/no/folder")
+    assert done.code == 1 and "data: there is no folder '/no/folder'" in done.err
+    (work / "there").mkdir()
+    done = tutti(*missing, "there")
+    assert done.code == 1
+    assert f"there is no file 'w.csv', neither here nor in 'there' or 'there/{own}/'" in done.err
+
+
 def test_a_comparison_of_one_is_a_list(tutti, arena):
     assert len(tutti.ok(*arena, "--compare", "fifo", "--json").json()["runs"]) == 1
 

@@ -2,19 +2,24 @@
 
 #include <filesystem>
 
+#include "core/spec/text.h"
 #include "sim/arena/arena.h"
 #include "sim/training/training.h"
 
 namespace tutti {
 namespace {
 
+// Where a benchmark has its workloads.
+std::string own_folder(const SimulationRequest& request) {
+  return request.data + (request.benchmark == "pollux-64"    ? "/pollux/workloads/"
+                         : request.benchmark == "arena-1280" ? "/arena/"
+                                                             : "/sia/workloads/philly/");
+}
+
 // A path, or a file in the folder of the data or in that of the benchmark's workloads.
 std::string workload_path(const SimulationRequest& request) {
-  const char* own = request.benchmark == "pollux-64"    ? "/pollux/workloads/"
-                    : request.benchmark == "arena-1280" ? "/arena/"
-                                                        : "/sia/workloads/philly/";
   std::error_code ignored;
-  for (const std::string& folder : {std::string(), request.data + "/", request.data + own}) {
+  for (const std::string& folder : {std::string(), request.data + "/", own_folder(request)}) {
     if (std::filesystem::exists(folder + request.workload, ignored))
       return folder + request.workload;
   }
@@ -57,12 +62,24 @@ void note_without_effect(const SimulationRequest& request, RunResult& run) {
                         " has restart costs of its own.");
 }
 
+// What is missing, if something is: a name alone does not say where it was looked for.
+Error with_place(const SimulationRequest& request, const Error& error) {
+  std::error_code ignored;
+  if (error.code != ErrorCode::kNotFound) return error;
+  if (!std::filesystem::is_directory(request.data, ignored))
+    return not_found("data: there is no folder " + shown(request.data));
+  if (std::filesystem::exists(workload_path(request), ignored)) return error;
+  return not_found("workload: there is no file " + shown(request.workload) +
+                   ", neither here nor in " + shown(request.data) + " or " +
+                   shown(own_folder(request)));
+}
+
 }  // namespace
 
 Result<RunResult> run_benchmark(const SimulationRequest& request, const std::string& policy) {
   Result<RunResult> run = request.benchmark == "arena-1280" ? run_arena_of(request, policy)
                                                             : run_training_of(request, policy);
-  if (!run) return run.error();
+  if (!run) return with_place(request, run.error());
   note_without_effect(request, *run);
   run->policy = policy;
   run->workload = request.workload.substr(request.workload.rfind('/') + 1);
