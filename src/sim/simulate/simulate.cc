@@ -134,6 +134,20 @@ std::string refused_note(std::uint64_t jobs, std::string_view why) {
       why);
 }
 
+// Without any job there is nothing to tell.
+Error nothing_ran(const SimulationRequest& request, const TraceOutcome& outcome) {
+  if (outcome.refused == 0)
+    return invalid_input(
+        fmt::format("jobs-scale: with {} chance left no job; take more, or another --seed",
+                    request.jobs_scale));
+  std::string_view why = outcome.first_refusal;
+  if (why.ends_with('.')) why.remove_suffix(1);
+  return invalid_input(
+      outcome.refused == 1
+          ? fmt::format("the only job fits no node: {}", why)
+          : fmt::format("none of {} jobs fits a node; the first: {}", outcome.refused, why));
+}
+
 std::string timed_out_note(std::uint64_t jobs) {
   return jobs == 1 ? "1 job was ended by its time limit."
                    : fmt::format("{} jobs were ended by their time limit.", jobs);
@@ -161,6 +175,7 @@ Result<Done> run_policy(const SimulationRequest& request, Stage& stage, const st
   }
   Result<TraceOutcome> outcome = run_trace(*stage.workload, options);
   if (!outcome) return outcome.error();
+  if (outcome->summary.jobs == 0) return nothing_ran(request, *outcome);
   Done done{std::move(outcome->run), outcome->summary};
   done.run.notes = stage.workload->left_out;
   done.run.policy = policy;

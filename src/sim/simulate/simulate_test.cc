@@ -25,6 +25,7 @@ namespace fs = std::filesystem;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
+using testing::StartsWith;
 
 struct Case {
   std::unique_ptr<Workload> workload;
@@ -455,6 +456,16 @@ TEST_F(Simulate, an_added_node_is_like_those_that_have_the_same_devices) {
            "  - {name: memory, runs: 1s, gpus: 1, gpu_mem: 41G}\n");
   EXPECT_THAT(json, HasSubstr("\"name\":\"fits\""));
   EXPECT_THAT(json, HasSubstr("2 jobs fit no node"));
+}
+
+TEST_F(Simulate, without_a_job_that_fits_there_is_nothing_to_tell) {
+  const std::string cluster = "cluster: [{nodes: 1, cpus: 2}]\njobs: ";
+  EXPECT_THAT(told(cluster + "[{runs: 1s, gpus: 1}]"), StartsWith("the only job fits no node: "));
+  EXPECT_THAT(told(cluster + "[{runs: 1s, gpus: 1, count: 3}]"),
+              StartsWith("none of 3 jobs fits a node; the first: "));
+  request_.jobs_scale = 0.001;
+  EXPECT_EQ(told(cluster + "[{runs: 1s}]"),
+            "jobs-scale: with 0.001 chance left no job; take more, or another --seed");
 }
 
 // ---- benchmarks
