@@ -77,9 +77,9 @@ double RunRecord::devices_of(const Request& request, std::uint32_t count) const 
   return count * (wanted.whole() ? 1 : part_of({{}, wanted.memory, wanted.share}, smallest_));
 }
 
-void RunRecord::expect(std::uint64_t number, const WorkloadJob& job) {
+void RunRecord::expect(std::uint64_t number, const WorkloadJob& job, std::uint32_t copy) {
   Live live{.number = number, .result = {}, .runs = job.runs, .timed_as = job.timed_as};
-  live.result.name = job.spec.name;
+  live.result.name = job.spec.name + (copy > 0 ? "+" + std::to_string(copy) : "");
   live.result.kind = job.spec.kind;
   live.result.submit_s = in_seconds(job.submit);
   live.result.timed_out = job.timed_out;

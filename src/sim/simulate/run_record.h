@@ -29,8 +29,8 @@ class RunRecord final : public Publisher {
   RunRecord(const std::vector<Node>& nodes, TimePoint start, Detail detail);
 
   // A job will be submitted under this number; its spec says the number as the command's second
-  // word.
-  void expect(std::uint64_t number, const WorkloadJob& job);
+  // word. Copies of it, counted from 1, have names of their own.
+  void expect(std::uint64_t number, const WorkloadJob& job, std::uint32_t copy);
   // It was not taken.
   void refused(std::uint64_t number) { expected_.erase(number); }
   void published(const Round& round) override;

@@ -399,6 +399,14 @@ TEST(trace_run, half_again_as_many_jobs_follow_from_the_seed) {
   EXPECT_NEAR(static_cast<double>(scaled(0.1, 1).summary.jobs), 100, 30);
 }
 
+TEST(trace_run, copies_of_a_job_have_names_of_their_own) {
+  Case made = read("cluster: [{nodes: 1, cpus: 4}]\njobs: [{name: a, runs: 1s, count: 2}]\n");
+  made.options.jobs_scale = 3;
+  std::vector<std::string> names;
+  for (const JobResult& job : run(std::move(made)).run.jobs) names.push_back(job.name);
+  EXPECT_THAT(names, ElementsAre("a-1", "a-1+1", "a-1+2", "a-2", "a-2+1", "a-2+2"));
+}
+
 TEST(trace_run, every_order_runs_everything) {
   for (const std::string_view name : ordering_names()) {
     Case made = read(

@@ -47,7 +47,7 @@ class TraceRun {
 
  private:
   Result<void> read_ahead();
-  void submit(WorkloadJob job);
+  void submit(WorkloadJob job, std::uint32_t copy);
   void name_as_here(std::vector<Dependency>& after);
   void settle();
   TimePoint next_time() const;
@@ -109,11 +109,11 @@ void TraceRun::name_as_here(std::vector<Dependency>& after) {
   after = std::move(here);
 }
 
-void TraceRun::submit(WorkloadJob job) {
+void TraceRun::submit(WorkloadJob job, std::uint32_t copy) {
   const std::uint64_t number = number_++;
   name_as_here(job.spec.after);
   spread(job.spec, options_.nodes);
-  record_.expect(number, job);
+  record_.expect(number, job, copy);
   job.spec.command.argv = {"sim", std::to_string(number)};
   job.spec.workdir = "/";
   if (job.spec.user.empty()) job.spec.user = "somebody";
@@ -163,8 +163,9 @@ Result<TraceOutcome> TraceRun::run() {
   for (TimePoint next = next_time(); next; next = next_time()) {
     clock_.move_to(next);
     while (head_ && VirtualClock::kStart + head_->submit <= clock_.now()) {
-      for (; head_copies_ > 1; --head_copies_) submit(*head_);
-      submit(*std::move(head_));
+      std::uint32_t copy = 0;
+      for (; copy + 1 < head_copies_; ++copy) submit(*head_, copy);
+      submit(*std::move(head_), copy);
       if (const Result<void> read = read_ahead(); !read) return read.error();
     }
     settle();
