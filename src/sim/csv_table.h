@@ -9,10 +9,6 @@
 
 namespace tutti {
 
-// The cells of a line of comma-separated values, without spaces around them. A cell may stand in
-// double quotes, with commas but no quotes in it; other quotes are an error.
-Result<std::vector<std::string_view>> csv_cells(std::string_view line);
-
 // A file of comma-separated values with names in its first line. A value.
 class CsvTable {
  public:
@@ -37,9 +33,6 @@ class CsvTable {
   std::vector<std::vector<std::string>> rows_;
   std::vector<std::size_t> lines_;
 };
-
-// Without the mark that some programs write before UTF-8.
-std::string_view without_byte_order_mark(std::string_view text);
 
 // A whole file, at most 1 GiB.
 Result<std::string> read_whole_file(const std::string& path);

@@ -6,7 +6,6 @@
 namespace tutti {
 namespace {
 
-using testing::ElementsAre;
 using testing::HasSubstr;
 
 TEST(csv_table, columns_have_the_names_of_the_first_line) {
@@ -23,16 +22,7 @@ TEST(csv_table, a_byte_order_mark_is_no_part_of_the_first_name) {
   EXPECT_TRUE(CsvTable::parse("t.csv", "\xEF\xBB\xBFjob,n\nx,1\n")->has("job"));
 }
 
-TEST(csv_cells, a_cell_may_stand_in_quotes) {
-  EXPECT_THAT(*csv_cells("a, b ,"), ElementsAre("a", "b", ""));
-  EXPECT_THAT(*csv_cells("\"a\", \"b, c\" ,d,\"\""), ElementsAre("a", "b, c", "d", ""));
-  EXPECT_THAT(*csv_cells("\"a\","), ElementsAre("a", ""));
-  EXPECT_THAT(*csv_cells(""), ElementsAre(""));
-}
-
-TEST(csv_cells, other_quotes_are_not_understood) {
-  for (const char* line : {"\"", "a\"b", "\"a", "\"a\"b", "\"a\"\"b\"", "a,\"b,c"})
-    EXPECT_FALSE(csv_cells(line)) << line;
+TEST(csv_table, errors_name_the_line) {
   EXPECT_EQ(CsvTable::parse("t.csv", "a,b\n1,\"\n").error().message,
             "t.csv:2: quotes are understood around a whole cell, and without a quote in it");
 }

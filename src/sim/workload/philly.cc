@@ -4,8 +4,8 @@
 #include <chrono>
 #include <set>
 
+#include "core/spec/csv.h"
 #include "core/spec/text.h"
-#include "sim/csv_table.h"
 
 namespace tutti {
 namespace {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/nearest.h"
+#include "core/spec/csv.h"
 #include "core/spec/text.h"
 #include "sim/csv_table.h"
 #include "sim/workload/line_workload.h"
