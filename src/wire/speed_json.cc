@@ -4,6 +4,7 @@
 #include <array>
 #include <boost/json.hpp>
 
+#include "core/spec/csv.h"
 #include "core/spec/model_text.h"
 #include "core/spec/text.h"
 #include "core/speed/speed_text.h"
@@ -105,6 +106,8 @@ json::value speeds_to_json(const SpeedTable& table) {
 }
 
 Result<SpeedTable> read_speeds(std::string_view text) {
+  text = without_byte_order_mark(text);
+  if (after_blanks(text).empty()) return invalid_input("line 1: there is nothing in it");
   if (!after_blanks(text).starts_with('{')) return parse_speed_csv(text);
   const auto value = parse_json(text);
   if (!value)
@@ -121,8 +124,8 @@ Result<SpeedTable> read_speeds(std::string_view text) {
 }
 
 bool looks_like_speeds(std::string_view text) {
-  const std::string_view start = after_blanks(text);
-  if (!start.starts_with('{')) return start.starts_with("model,");
+  const std::string_view start = after_blanks(without_byte_order_mark(text));
+  if (!start.starts_with('{')) return start.starts_with("model,") || start.starts_with("\"model\"");
   return after_blanks(start.substr(1)).starts_with("\"optimal\"");
 }
 

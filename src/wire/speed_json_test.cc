@@ -36,6 +36,16 @@ TEST(SpeedJson, a_table_is_read_and_written_as_it_was) {
   EXPECT_FALSE(looks_like_speeds("{\"version\": 1}"));
 }
 
+TEST(SpeedJson, a_byte_order_mark_is_no_part_of_a_table) {
+  const auto table = read_speeds(kSmall);
+  for (const std::string& text : {std::string(kSmall), speed_csv(*table)}) {
+    EXPECT_TRUE(looks_like_speeds("\xEF\xBB\xBF" + text));
+    EXPECT_EQ(*read_speeds("\xEF\xBB\xBF" + text), *table);
+  }
+  EXPECT_TRUE(looks_like_speeds("\"model\",\"parameters\"\n"));
+  EXPECT_EQ(read_speeds(" \n").error().message, "line 1: there is nothing in it");
+}
+
 TEST(SpeedJson, cells_may_have_definite_stages) {
   const auto table = read_speeds(
       "{\"optimal\": {\"bert_1B_2\": {\"1_a_1_n_4_d\": 1, \"1_a_1_n_4_d_2_s\": 1.5, "

@@ -48,6 +48,18 @@ def test_a_bad_table_is_refused_with_its_line(mixed):
     (mixed.work / "bad.json").write_text('{"optimal": {\n"bert_1B_2": {"1_a_2_n_1_d": 1}}}')
     done = mixed("profile", "import", "bad.json")
     assert done.code == 2 and "bad.json:2: " in done.err, done
+    for text, said in ((b"parameters,model\n", "x.csv:1: the header must be model,parameters"),
+                       (b"\n", "'x.csv' is empty")):
+        (mixed.work / "x.csv").write_bytes(text)
+        done = mixed("profile", "import", "x.csv")
+        assert done.code == 2 and said in done.err, done
+
+
+def test_a_table_of_another_program_is_read(mixed):
+    (mixed.work / "x.csv").write_bytes(
+        b'\xef\xbb\xbf"model","parameters","batch","type","nodes","devices_per_node","seconds"\r\n'
+        b'"bert","1.3B",128,"a100",1,2,5.5\r\n')
+    assert "Imported 1 speed" in mixed.ok("profile", "import", "x.csv").out
 
 
 def test_plan_works_without_a_daemon(tutti):

@@ -245,10 +245,17 @@ Result<json::array> read_profiles(const std::string& path, const std::string& te
   return std::move(profiles->as_array());
 }
 
+// Profiles are JSON whatever their file is called, and CSV has no braces.
+bool is_csv(const std::string& path, const std::string& text) {
+  return path.ends_with(".csv") && text.find('{') == text.npos;
+}
+
 int import_from(Session& session, const std::string& path) {
   const auto text = read_text(path, kLargestFile);
   if (!text) return session.refuse(text.error());
-  if (looks_like_speeds(*text)) {
+  if (text->find_first_not_of(" \t\r\n") == text->npos)
+    return session.refuse(invalid_input(shown(path) + " is empty"));
+  if (looks_like_speeds(*text) || is_csv(path, *text)) {
     const auto speeds = speeds_of_text(path, *text);
     return speeds ? import_speeds(session, *speeds) : session.refuse(speeds.error());
   }

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <vector>
 
+#include "core/spec/csv.h"
 #include "core/spec/model_text.h"
 #include "core/spec/text.h"
 
@@ -14,8 +15,8 @@ namespace tutti {
 namespace {
 
 constexpr std::string_view kHeaderRule =
-    "the header must be model,parameters,batch,type,nodes,devices_per_node,seconds, with or "
-    "without ,stages at its end";
+    "the header must be model,parameters,batch,type,nodes,devices_per_node,seconds, in this order, "
+    "with or without ,stages at its end";
 
 std::vector<std::string_view> split_at(std::string_view text, char mark) {
   std::vector<std::string_view> parts;
@@ -38,7 +39,7 @@ Result<std::uint32_t> parse_places(std::string_view what, std::string_view text,
 Result<Speed> parse_seconds(std::string_view text) {
   double seconds = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
-  if (error != std::errc() || end != text.data() + text.size() || text.empty())
+  if (error != std::errc() || end != text.data() + text.size() || std::isnan(seconds))
     return invalid_input("seconds must be a number, not " + shown(text));
   return speed_of_seconds(seconds);
 }
@@ -52,12 +53,25 @@ Result<std::uint32_t> parse_stages(std::string_view text, const DeviceShape& sha
                        shown(text));
 }
 
-Result<void> add_csv_line(std::string_view line, std::string_view header, SpeedTable& table) {
-  const std::vector<std::string_view> parts = split_commas(line);
-  const bool staged = header == kStagedHeader;
+// Whether there is a column of stages.
+Result<bool> read_header(std::string_view line) {
+  const auto cells = csv_cells(line);
+  if (!cells) return cells.error();
+  std::string header;
+  for (const std::string_view cell : *cells) header.append(header.empty() ? "" : ",").append(cell);
+  if (header == kStagedHeader) return true;
+  if (header == kSpeedHeader) return false;
+  return invalid_input(std::string(kHeaderRule));
+}
+
+Result<void> add_csv_line(std::string_view line, bool staged, SpeedTable& table) {
+  const auto cells = csv_cells(line);
+  if (!cells) return cells.error();
+  const std::vector<std::string_view>& parts = *cells;
   if (parts.size() != (staged ? 8 : 7))
     return invalid_input(std::string(staged ? "eight" : "seven") + " values are expected (" +
-                         std::string(header) + "), not " + std::to_string(parts.size()));
+                         std::string(staged ? kStagedHeader : kSpeedHeader) + "), not " +
+                         std::to_string(parts.size()));
   if (const auto named = check_model_name(parts[0]); !named) return named;
   const auto parameters = parse_parameters(parts[1]);
   if (!parameters) return parameters.error();
@@ -139,8 +153,9 @@ std::string iteration_text(double seconds) {
 }
 
 Result<SpeedTable> parse_speed_csv(std::string_view text) {
+  text = without_byte_order_mark(text);
   SpeedTable table;
-  std::string_view header;
+  bool staged = false;
   std::size_t number = 0;
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
@@ -151,11 +166,14 @@ Result<SpeedTable> parse_speed_csv(std::string_view text) {
     const auto fail = [&](const std::string& what) {
       return invalid_input("line " + std::to_string(number) + ": " + what);
     };
-    if (number == 1) header = line;
-    if (header != kSpeedHeader && header != kStagedHeader) return fail(std::string(kHeaderRule));
-    if (number == 1 || line.empty()) continue;
-    if (const auto added = add_csv_line(line, header, table); !added)
-      return fail(added.error().message);
+    if (number == 1) {
+      const auto header = read_header(line);
+      if (!header) return fail(header.error().message);
+      staged = *header;
+    } else if (!line.empty()) {
+      const auto added = add_csv_line(line, staged, table);
+      if (!added) return fail(added.error().message);
+    }
   }
   if (number == 0) return invalid_input("line 1: " + std::string(kHeaderRule));
   return table;

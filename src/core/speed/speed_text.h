@@ -30,7 +30,7 @@ std::string iteration_text(double seconds);
 
 // A table of text: the header of kSpeedHeader, then a line for each cell; seconds of -1 mean that
 // it does not fit. With kStagedHeader there is a column more, empty where stages are not definite;
-// it is written if some are. The error begins with the line's number.
+// it is written if some are. Cells may stand in quotes. The error begins with the line's number.
 inline constexpr std::string_view kSpeedHeader =
     "model,parameters,batch,type,nodes,devices_per_node,seconds";
 inline constexpr std::string_view kStagedHeader =

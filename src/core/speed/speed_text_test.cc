@@ -109,6 +109,20 @@ TEST(SpeedText, csv_is_read_as_it_is_written) {
   EXPECT_EQ(*again, table);
 }
 
+TEST(SpeedText, csv_of_other_programs_is_read) {
+  const std::string quoted =
+      "\xEF\xBB\xBF\"model\",\"parameters\",batch,type,nodes,devices_per_node,\"seconds\"\r\n"
+      "\"bert\",\"1B\",2,\"a100\",1,4,1.5\r\n";
+  const auto table = parse_speed_csv(quoted);
+  ASSERT_TRUE(table) << table.error().message;
+  EXPECT_EQ(*table, *parse_speed_csv(std::string(kSpeedHeader) + "\nbert,1B,2,a100,1,4,1.5\n"));
+  EXPECT_THAT(
+      parse_speed_csv(std::string(kSpeedHeader) + "\n\"b\"x,1B,2,a,1,4,1\n").error().message,
+      StartsWith("line 2: quotes are understood around a whole cell"));
+  EXPECT_THAT(parse_speed_csv("parameters,model,batch\n").error().message,
+              HasSubstr("in this order"));
+}
+
 TEST(SpeedText, errors_in_csv_name_the_line) {
   const std::string head = std::string(kSpeedHeader) + "\r\n";
   EXPECT_THAT(parse_speed_csv("").error().message, StartsWith("line 1: the header"));
@@ -117,6 +131,8 @@ TEST(SpeedText, errors_in_csv_name_the_line) {
               StartsWith("line 2: seven values"));
   EXPECT_THAT(parse_speed_csv(head + "\nbert,1B,2,a100,1,4,x\n").error().message,
               StartsWith("line 3: seconds must be a number"));
+  EXPECT_THAT(parse_speed_csv(head + "bert,1B,2,a100,1,4,nan\n").error().message,
+              StartsWith("line 2: seconds must be a number, not 'nan'"));
   EXPECT_THAT(parse_speed_csv(head + "bert,1B,2,a100,1,4,1e300\n").error().message,
               HasSubstr("at most ten million"));
   EXPECT_THAT(
