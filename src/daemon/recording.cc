@@ -78,6 +78,7 @@ Result<Duration> run_of(SqliteHistory& history, JobId job, const TaskRow& row) {
 Result<bool> read_runs(SqliteHistory& history, const std::vector<Node>& nodes, JobId id,
                        RecordedJob& job) {
   const std::uint32_t tasks = job.spec.tasks.count;
+  job.unknown = job.spec.request.devices.unknown();
   for (std::uint32_t from = 0; from < tasks; from += kTasksAtOnce) {
     TaskFilter filter;
     filter.from = from;
@@ -90,6 +91,7 @@ Result<bool> read_runs(SqliteHistory& history, const std::vector<Node>& nodes, J
       if (!ran) return ran.error();
       job.runs.push_back(*ran);
       if (row.outcome.ending == Ending::kTimeout) job.timed_out = true;
+      if (row.measuring) job.measured = true;
       take_grant(nodes, row, job.spec.request);
       if (job.runs.size() == 1) job.had = had_by(nodes, row);
     }

@@ -5,6 +5,8 @@ import re
 
 import pytest
 
+from waiting import BINARY
+
 WORK = """\
 cluster:
   - {nodes: 1, cpus: 4, mem: 8G}
@@ -256,6 +258,16 @@ def test_history_keeps_what_jobs_waited_for(daemon):
     told = daemon.ok("simulate", "--from-history", "--json").json()
     jobs = {job["name"]: job for job in told["jobs"]}
     assert jobs["second"]["first_start_s"] >= jobs["first"]["finish_s"]
+
+
+def test_history_keeps_that_jobs_waited_for_the_profile_of_their_kind(tutti):
+    gpus = tutti.start("--emulate-gpus", "2xA100-80G", slots=64)
+    emulator = str(BINARY.parent / "emulator" / "tutti-gpu-emulator")
+    run = ("-g", "1", "--kind", "k", "--", emulator, "work", "--mem", "10G", "--seconds", "0.5")
+    for job in [gpus.submit(*run), gpus.submit(*run)]:
+        assert gpus.wait(job) == 0
+    first, second = gpus.ok("simulate", "--from-history", "--json").json()["jobs"]
+    assert second["first_start_s"] >= first["finish_s"] > 0
 
 
 def test_history_counts_all_attempts(daemon):

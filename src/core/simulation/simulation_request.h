@@ -78,6 +78,8 @@ struct RecordedJob {
   // The devices that its first task had; none: it had no devices.
   std::optional<Configuration> had;
   bool timed_out = false;  // its time limit ended it, or a task of it
+  bool unknown = false;    // only a measurement could tell how much of a device it needs
+  bool measured = false;   // it was the run of its kind that was measured
 };
 
 // What a home remembers, for the simulator.

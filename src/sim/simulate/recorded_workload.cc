@@ -1,6 +1,7 @@
 #include "sim/simulate/recorded_workload.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "core/model/node.h"
@@ -43,6 +44,15 @@ std::size_t position_of(const std::optional<Configuration>& had,
   return found == listed.end() ? 0 : static_cast<std::size_t>(found - listed.begin());
 }
 
+// What nobody had said of its devices was known once a run of its kind had been measured. If that
+// was an array, its first task alone was; the others say nothing of when.
+void wait_for_profile(const RecordedJob& job, std::map<std::string, JobId>& measured,
+                      JobSpec& spec) {
+  const auto before = measured.find(spec.kind);
+  if (before != measured.end()) spec.after.push_back({before->second, Dependency::When::kAny});
+  if (job.measured && spec.tasks.count == 1) measured[spec.kind] = job.id;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Workload>> recorded_workload(Recording recording) {
@@ -50,6 +60,7 @@ Result<std::unique_ptr<Workload>> recorded_workload(Recording recording) {
     return not_found("this home has run nothing in that time; try a longer --since");
   const TimePoint first = recording.jobs.front().submitted_at;
   std::vector<WorkloadJob> jobs;
+  std::map<std::string, JobId> measured;  // by kind, the run that was measured last
   for (RecordedJob& job : recording.jobs) {
     WorkloadJob one{.submit = job.submitted_at - first,
                     .spec = outline_of(job.spec),
@@ -62,6 +73,7 @@ Result<std::unique_ptr<Workload>> recorded_workload(Recording recording) {
     for (const Duration& runs : one.runs) {
       if (one.spec.time_limit.value > 0) one.spec.time_limit = std::max(one.spec.time_limit, runs);
     }
+    if (job.unknown) wait_for_profile(job, measured, one.spec);
     jobs.push_back(std::move(one));
   }
   std::unique_ptr<Workload> workload = workload_of(std::move(jobs));

@@ -371,6 +371,24 @@ TEST(trace_run, of_several_configurations_the_one_that_a_job_got_counts) {
   EXPECT_EQ(done.run.jobs[2].devices, 1);
 }
 
+// Both of the others would fit beside the first. The one of its kind waits until it was measured.
+TEST(recorded_workload, jobs_wait_for_the_run_of_their_kind_that_is_measured) {
+  Recording recording;
+  for (const char* kind : {"train", "train", "other"}) {
+    const JobId id(static_cast<std::uint32_t>(recording.jobs.size() + 1));
+    RecordedJob job{id, {}, TimePoint(1), {seconds(10)}, Configuration{"A100", 1}};
+    job.unknown = true;
+    job.measured = recording.jobs.empty();
+    job.spec.kind = kind;
+    job.spec.request.devices = {.count = 1};
+    if (!job.measured) job.spec.request.devices.memory = MiB(1024);
+    recording.jobs.push_back(job);
+  }
+  Case made = read("cluster: [{cpus: 8, gpus: 2, type: A100}]\njobs: [{runs: 1s}]\n");
+  made.workload = *recorded_workload(std::move(recording));
+  EXPECT_THAT(ends(run(std::move(made)).run), ElementsAre(10, 20, 10));
+}
+
 TEST(recorded_workload, jobs_that_never_ran_to_an_end_are_told) {
   Recording recording;
   recording.jobs.push_back({JobId(1), {}, TimePoint(1), {seconds(1)}, {}});
