@@ -174,6 +174,9 @@ def test_out_of_gpu_memory_is_a_cell_that_does_not_fit(mixed):
     assert "does not fit" in done.out
     table = mixed.ok("profile", "ls", "--speeds", "--json").json()["optimal"]
     assert table == {"bert_13B_32": {"1_V100_1_n_1_d": -1.0}}
+    done = mixed.ok("profile", "run", "-x", "1_V100", "-d", "2", "-m", "bert", "-p", "13B", "-b", "32", "--",
+                    "sh", "-c", "for i in 1 2; do echo iteration_time: 3; done")
+    assert "on 2 × V100: 3s an iteration" in done.out
 
 
 def test_a_run_that_reports_nothing_says_what_is_missing(mixed):

@@ -162,6 +162,7 @@ TEST(ProfileRun, letters_become_a_cell_a_file_and_variables) {
   EXPECT_EQ(run->log_path(),
             "profile_result/1_nodes_2_devices_per_node/1_1080ti/wide_resnet_none/"
             "bs_32_params_500M_layers_16_mb_2_dp_try_0.log");
+  EXPECT_EQ(run->kind(), "profile:wide_resnet_500M_32_1_1080ti_1_n_2_d_layers_16_mb_2_dp");
   EXPECT_THAT(run->variables(), Contains("TUTTI_PROFILE_BATCH=32"));
   EXPECT_THAT(run->variables(), Contains("TUTTI_PROFILE_PLAN=dp"));
 }

@@ -136,7 +136,7 @@ json::object job_of(const ProfileRun& run, const std::vector<std::string>& comma
   json::object job{
       {"name",
        text_to_json(run.job.empty() ? "profile-" + format_model_run(run.cell.run) : run.job)},
-      {"kind", text_to_json("profile:" + format_model_run(run.cell.run))},
+      {"kind", text_to_json(run.kind())},
       {"command", std::move(words)},
       {"workdir", text_to_json(folder)},
       {"gpus", text_to_json(shape.type + ":" + std::to_string(shape.per_node))},
@@ -231,17 +231,26 @@ int report(Session& session, const ProfileRun& run, const Measurement& measured)
 
 }  // namespace
 
+std::string ProfileRun::kind() const {
+  return fmt::format("profile:{}_{}{}", format_model_run(cell.run), column_name(cell.shape),
+                     details());
+}
+
+std::string ProfileRun::details() const {
+  std::string text;
+  if (!layers.empty()) text += "_layers_" + layers;
+  if (!micro_batches.empty()) text += "_mb_" + micro_batches;
+  // The name of a data parallel plan says it already.
+  if (cell.stages > 0 && plan != "dp") text += "_stages_" + std::to_string(cell.stages);
+  return text + "_" + plan;
+}
+
 std::string ProfileRun::log_path() const {
   const DeviceShape& shape = cell.shape;
-  std::string name =
-      fmt::format("bs_{}_params_{}", cell.run.batch, format_parameters(cell.run.parameters));
-  if (!layers.empty()) name += "_layers_" + layers;
-  if (!micro_batches.empty()) name += "_mb_" + micro_batches;
-  // The name of a data parallel plan says it already.
-  if (cell.stages > 0 && plan != "dp") name += "_stages_" + std::to_string(cell.stages);
-  return fmt::format("profile_result/{}_nodes_{}_devices_per_node/{}/{}_{}/{}_{}_try_{}.log",
-                     shape.nodes, shape.per_node, hardware, cell.run.name, dataset, name, plan,
-                     attempt);
+  return fmt::format(
+      "profile_result/{}_nodes_{}_devices_per_node/{}/{}_{}/bs_{}_params_{}{}_try_{}.log",
+      shape.nodes, shape.per_node, hardware, cell.run.name, dataset, cell.run.batch,
+      format_parameters(cell.run.parameters), details(), attempt);
 }
 
 std::vector<std::string> ProfileRun::variables() const {

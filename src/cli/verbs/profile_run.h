@@ -23,10 +23,16 @@ struct ProfileRun {
   std::string ray_address;
   std::string plan;  // "dp", "pp", "tp", "manual" or "auto"
 
+  // Of its job: what one cell needs and takes says nothing of others.
+  std::string kind() const;
   // Below the current folder: profile_result/…/bs_…_try_….log.
   std::string log_path() const;
   // What the command is told, as "NAME=value".
   std::vector<std::string> variables() const;
+
+ private:
+  // What of the run is not of its model and hardware, as part of a name: "_layers_16_mb_2_dp".
+  std::string details() const;
 };
 Result<ProfileRun> profile_run_of(const Arguments& arguments);
 
