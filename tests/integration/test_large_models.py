@@ -179,6 +179,18 @@ def test_out_of_gpu_memory_is_a_cell_that_does_not_fit(mixed):
     assert "on 2 × V100: 3s an iteration" in done.out
 
 
+def test_a_kind_that_ran_out_of_memory_may_have_more_gpus(mixed):
+    job = ("--model", "bert_1.3B_256", "--kind", "large", "--exclusive", "--", "sh", "-c",
+           'case $CUDA_VISIBLE_DEVICES in *,*) ;; *) echo "CUDA out of memory" >&2; exit 1;; esac')
+    assert mixed("run", "--configurations", "1xA100", *job).code != 0
+    refused = mixed("submit", "--configurations", "1xA100", *job)
+    assert refused.code != 0 and "no GPU is large enough" in refused.err
+    both = ("--configurations", "1xA100,2xA100", *job)
+    dry = mixed.ok("submit", "--dry-run", *both).out
+    assert "▶ 2xA100" in dry and "1xA100: runs of its kind ran out of its memory" in dry
+    assert mixed.wait(mixed.submit(*both)) == 0
+
+
 def test_a_run_that_reports_nothing_says_what_is_missing(mixed):
     done = mixed("profile", "run", "-x", "1_V100", "-m", "bert", "-p", "1B", "-b", "32", "--", "true")
     assert done.code == 1 and "has no line such as 'iteration_time: 0.123'" in done.err, done

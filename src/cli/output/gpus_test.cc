@@ -154,7 +154,8 @@ TEST(RenderProfiles, each_further_type_of_gpu_has_a_row_of_its_own) {
 
 TEST(RenderProfiles, one_kind_says_what_it_means_for_the_next_run) {
   ProfileView profile = profile_of("train.py");
-  profile.gpus = {measured_on("A100-80G", 9000, 9600), measured_on("T4", 8000, 8800)};
+  profile.gpus = {measured_on("A100-80G", 9000, 9600), measured_on("T4", 8000, 8800),
+                  measured_on("2xT4", 0, 3072)};
   EXPECT_EQ(render_profile(profile, FakeScreen()),
             "Kind train.py\n"
             "  runs       12\n"
@@ -162,8 +163,10 @@ TEST(RenderProfiles, one_kind_says_what_it_means_for_the_next_run) {
             "  memory     peak 900M\n"
             "  GPU        A100-80G: 11 runs, peak 8.7G, 41% busy\n"
             "  GPU        T4: 11 runs, peak 7.8G, 41% busy\n"
+            "  GPU        2xT4: 11 runs, peak -, 41% busy\n"
             "The next run reserves 9.3G on an A100-80G.\n"
-            "The next run reserves 8.5G on a T4.\n");
+            "The next run reserves 8.5G on a T4.\n"
+            "The next run reserves 3G on each of 2xT4.\n");
 }
 
 TEST(RenderProfiles, a_kind_that_was_not_measured_on_a_gpu_says_so) {

@@ -41,10 +41,17 @@ void add_rows(const ProfileView& profile, Table& table) {
   }
 }
 
+// "2xA100-80G": what is true of runs that had two of them.
+bool is_several(std::string_view type) {
+  const std::size_t mark = type.find('x');
+  return mark != type.npos && mark > 0 && type.find_first_not_of("0123456789") == mark;
+}
+
 // "an A100-80G", "a T4", "an RTX-4090": the letters of a model are spelt.
 std::string with_article(std::string_view type) {
   constexpr std::string_view kSpeltWithVowel = "AEFHILMNORSX";
   constexpr std::string_view kVowels = "AEIOU";
+  if (is_several(type)) return "each of " + std::string(type);
   const bool is_word = type.size() > 1 && type[1] >= 'a' && type[1] <= 'z';
   const bool vowel = !type.empty() &&
                      (is_word ? kVowels : kSpeltWithVowel).find(type[0]) != std::string_view::npos;

@@ -56,12 +56,12 @@ void Ledger::learn_devices(const Job& job, const ActiveAttempt& attempt, const O
   if (outcome.ending != Ending::kDeviceOutOfMemory || was_robbed(attempt)) return;
   const MiB beyond(std::max(grant.memory.value * 3 / 2, outcome.device_memory.value * 5 / 4));
   const bool whole = grant.memory >= device.memory;
-  profiles_[kind].raise_device(device.type,
-                               whole ? device.memory + MiB(1) : std::min(beyond, device.memory));
+  profiles_[kind].raise_device(
+      device.type, whole ? device.memory + MiB(1) : std::min(beyond, device.memory), count);
 }
 
-// Whether it ran out of device memory, and another device or more of this one could be enough.
-// Without others on it the same could.
+// Whether it ran out of device memory, and another device, more of this one or more devices could
+// be enough. Without others on it the same could.
 bool Ledger::deserves_more_memory(const Job& job, const ActiveAttempt& attempt,
                                   const Outcome& outcome) const {
   if (outcome.ending != Ending::kDeviceOutOfMemory || job.lease ||
@@ -81,7 +81,11 @@ bool Ledger::deserves_more_memory(const Job& job, const ActiveAttempt& attempt,
       if (device.healthy && device.memory > grant.memory && wanted(device.type)) return true;
     }
   }
-  return false;
+  return std::any_of(variants.begin(), variants.end(), [&](const Request& one) {
+    return one.devices.count > attempt.allocation.devices.size() &&
+           std::any_of(nodes_.begin(), nodes_.end(),
+                       [&](const Node& node) { return could_ever_fit(node, one); });
+  });
 }
 
 }  // namespace tutti

@@ -1,6 +1,7 @@
 #include "core/model/profile.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 
 #include "core/model/node.h"
@@ -52,6 +53,15 @@ MiB DeviceProfile::need() const {
   return std::max(wanted, floor);
 }
 
+Configuration DeviceProfile::devices() const {
+  const std::size_t mark = type.find('x');
+  std::uint32_t count = 0;
+  if (mark == type.npos) return {type, 1};
+  const auto [end, error] = std::from_chars(type.data(), type.data() + mark, count);
+  if (error != std::errc() || end != type.data() + mark) return {type, 1};
+  return {type.substr(mark + 1), count};
+}
+
 void Profile::add(Duration ran, MiB peak_memory) {
   ++samples_;
   ++buckets_[bucket_of(ran)];
@@ -98,8 +108,8 @@ Duration Profile::time_on(std::string_view type, std::uint32_t count) const {
   return shortest;
 }
 
-void Profile::raise_device(const std::string& type, MiB floor) {
-  DeviceProfile& one = device(type);
+void Profile::raise_device(const std::string& type, MiB floor, std::uint32_t count) {
+  DeviceProfile& one = device(count > 1 ? std::to_string(count) + "x" + type : type);
   one.floor = std::max(one.floor, floor);
 }
 

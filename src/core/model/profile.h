@@ -7,13 +7,15 @@
 #include <vector>
 
 #include "base/units.h"
+#include "core/model/request.h"
 
 namespace tutti {
 
-// What was measured of a kind on one type of device. A plain record.
+// What was measured of a kind on one type of device. A plain record. The more devices a run has,
+// the less it needs of each: what was too little with several is kept apart, as a type of its own.
 struct DeviceProfile {
   static constexpr std::size_t kRecent = 16;
-  std::string type;           // such as "A100-80G"
+  std::string type;           // such as "A100-80G"; of runs that had two of them "2xA100-80G"
   std::uint32_t samples = 0;  // runs that were measured
   std::vector<MiB> peaks;     // of the last kRecent runs, the newest last
   MilliGpu share;             // mean use of its compute over the last dozen runs
@@ -25,6 +27,8 @@ struct DeviceProfile {
   // What to reserve for the next run: the highest recent peak with a margin that follows their
   // spread (a tenth while there are fewer than three), and no less than the floor.
   MiB need() const;
+  // What the name of the type says: how many devices, and each one's type.
+  Configuration devices() const;
 };
 
 // How long runs of a kind take on so many devices of one type. A plain record.
@@ -61,8 +65,8 @@ class Profile {
   // In the order in which they were met, at most kMostTimes.
   static constexpr std::size_t kMostTimes = 64;
   const std::vector<DeviceTime>& times() const { return times_; }
-  // A run on a device of this type ran out of memory with less than `floor`.
-  void raise_device(const std::string& type, MiB floor);
+  // A run on so many devices of this type ran out of memory with less than `floor` of each.
+  void raise_device(const std::string& type, MiB floor, std::uint32_t count = 1);
   // By type, in the order in which they were met.
   const std::vector<DeviceProfile>& devices() const { return devices_; }
   // Whether a run on any device was measured.

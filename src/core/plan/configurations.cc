@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/plan/demand.h"
 #include "core/speed/plan_cells.h"
 #include "core/speed/speed_text.h"
 
@@ -42,12 +43,17 @@ std::vector<RankedConfiguration> rank_configurations(const Group& group, const P
     speeds = run_times(request.configurations, profile);
     basis = is_known(speeds) ? SpeedBasis::kRunTimes : SpeedBasis::kListed;
   }
+  const std::vector<DeviceType> types =
+      profile == nullptr ? std::vector<DeviceType>() : device_types(nodes);
   std::vector<RankedConfiguration> ranked;
   std::vector<bool> listed(speeds.size());
   const auto add = [&](std::size_t position, bool fits) {
     const Configuration& one = request.configurations[position];
-    const bool possible = exists(with_configuration(request, one), nodes);
-    ranked.push_back({one, speeds[position], basis, possible, possible && fits});
+    const Request with = with_configuration(request, one);
+    const bool possible = exists(with, nodes);
+    const bool too_little = ran_out(with, profile, types);
+    ranked.push_back(
+        {one, speeds[position], basis, possible, too_little, possible && fits && !too_little});
     listed[position] = true;
   };
   for (const std::size_t position : by_preference(speeds)) add(position, true);
@@ -63,6 +69,7 @@ std::vector<RankedConfiguration> rank_configurations(const Group& group, const P
 
 std::string text_of(const RankedConfiguration& ranked) {
   if (!ranked.possible) return "no node has such GPUs";
+  if (ranked.ran_out) return "runs of its kind ran out of its memory";
   if (ranked.basis == SpeedBasis::kListed) return "in the order of the list: nothing was measured";
   if (!ranked.speed) return "not measured";
   const SpeedEstimate& speed = *ranked.speed;

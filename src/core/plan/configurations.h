@@ -27,6 +27,7 @@ struct RankedConfiguration {
   std::optional<SpeedEstimate> speed;  // of an iteration or of a whole run
   SpeedBasis basis = SpeedBasis::kListed;
   bool possible = true;  // some node has such devices
+  bool ran_out = false;  // runs of its kind needed more memory than is there
   // It is taken when it is free: it is possible, and was not measured to need more memory, unless
   // all that are possible were.
   bool usable = true;

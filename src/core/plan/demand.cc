@@ -16,8 +16,10 @@ struct Measured {
   bool any = false;
 };
 
-void include(const DeviceProfile& device, Measured& measured) {
-  measured.floor = std::max(measured.floor, device.floor);
+// What was too little of each of several devices says nothing of more of them.
+void include(const DeviceProfile& device, std::uint32_t had, const DeviceRequest& wanted,
+             Measured& measured) {
+  if (had >= wanted.count) measured.floor = std::max(measured.floor, device.floor);
   if (device.samples == 0) return;
   measured.any = true;
   measured.need = std::max(measured.need, device.need());
@@ -31,8 +33,9 @@ Measured measured_of(const Profile* profile, const DeviceRequest& wanted) {
   Measured all;
   if (profile == nullptr) return all;
   for (const DeviceProfile& device : profile->devices()) {
-    include(device, all);
-    if (is_of_type(device.type, wanted.type)) include(device, exact);
+    const Configuration had = device.devices();
+    include(device, had.count, wanted, all);
+    if (is_of_type(had.type, wanted.type)) include(device, had.count, wanted, exact);
   }
   return exact.any ? exact : all;
 }
@@ -97,6 +100,11 @@ Request with_floor(const Request& request, const Profile& profile,
   const MiB largest = largest_device(wanted, types);
   wanted.memory = std::max(wanted.memory, largest.value > 0 ? std::min(floor, largest) : floor);
   return raised;
+}
+
+bool ran_out(const Request& request, const Profile* profile, std::span<const DeviceType> types) {
+  const MiB largest = largest_device(request.devices, types);
+  return largest.value > 0 && measured_of(profile, request.devices).floor > largest;
 }
 
 MiB unmet_need(const Request& request, const Profile* profile, std::span<const DeviceType> types) {

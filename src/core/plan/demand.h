@@ -33,6 +33,9 @@ Demand demand_of(const Request& request, const Profile* profile, std::span<const
 Request with_floor(const Request& request, const Profile& profile,
                    std::span<const DeviceType> types);
 
+// Whether runs of the kind ran out of memory with as many such devices, and no device has more.
+bool ran_out(const Request& request, const Profile* profile, std::span<const DeviceType> types);
+
 // What the kind needs of a device although no device has it; zero: some device suffices.
 MiB unmet_need(const Request& request, const Profile* profile, std::span<const DeviceType> types);
 

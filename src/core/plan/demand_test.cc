@@ -77,6 +77,18 @@ TEST(demand, a_need_that_no_device_meets_is_told) {
   EXPECT_EQ(demand.request.devices.memory, MiB(81920)) << "who waits already is not left waiting";
 }
 
+TEST(demand, what_was_too_little_on_one_device_says_nothing_of_more) {
+  Profile profile;
+  profile.raise_device("A100-80G", MiB(81921), 2);
+  EXPECT_EQ(unmet_need(gpus(1), &profile, kTypes), MiB(81921));
+  EXPECT_EQ(unmet_need(gpus(2), &profile, kTypes), MiB(81921));
+  EXPECT_EQ(unmet_need(gpus(4), &profile, kTypes), MiB());
+  EXPECT_EQ(demand_of(gpus(4, 0, 500), &profile, kTypes).request.devices.memory, MiB(500));
+  profile.raise_device("A100-80G", MiB(30000), 4);
+  EXPECT_EQ(demand_of(gpus(4, 0, 500), &profile, kTypes).request.devices.memory, MiB(30000));
+  EXPECT_EQ(profile.devices().back().type, "4xA100-80G");
+}
+
 TEST(demand, exclusive_stays_exclusive) {
   const Profile profile = measured({1000});
   Request request = gpus(1);

@@ -124,6 +124,22 @@ TEST(configurations, nobody_waits_for_ever_because_nothing_fits) {
   EXPECT_EQ(node_of(world, job), "old");
 }
 
+TEST(configurations, out_of_memory_on_one_it_goes_on_with_more_devices) {
+  World world = mixed();
+  const JobId job = world.submit(flexible({{"A100", 1}, {"A100", 2}}));
+  world.run();
+  world.end({job, 0}, {.ending = Ending::kDeviceOutOfMemory, .exit_code = 1});
+  EXPECT_EQ(impossible_kind(world.ledger, flexible({{"A100", 1}, {"A100", 2}}).request, "job"), "");
+  EXPECT_THAT(impossible_kind(world.ledger, flexible({{"A100", 1}}).request, "job"),
+              HasSubstr("needed 81921 MiB"));
+  EXPECT_EQ(world.why(job).configurations.back().text, "runs of its kind ran out of its memory");
+  world.run();
+  EXPECT_EQ(world.ledger.find_active({job, 0})->allocation.devices.size(), 2u);
+  world.end({job, 0}, {.ending = Ending::kDeviceOutOfMemory, .exit_code = 1});
+  EXPECT_EQ(world.state({job, 0}), TaskState::kFailed);
+  EXPECT_EQ(broken_invariant(world.ledger), "");
+}
+
 TEST(configurations, what_no_node_has_is_passed_over) {
   World world = mixed();
   const JobId job = world.submit(flexible({{"H100", 8}, {"V100", 8}}));
