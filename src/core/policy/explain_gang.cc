@@ -89,20 +89,26 @@ void add_order(const Snapshot& snapshot, const Job& job, Explanation& answer) {
         {.code = ReasonCode::kBehind, .job = ahead.first, .count = ahead.tasks});
 }
 
+bool is_started(const Plan& plan, JobId gang) {
+  return std::any_of(plan.gangs.begin(), plan.gangs.end(),
+                     [&](const GangStart& one) { return one.job == gang; });
+}
+
 }  // namespace
 
 void explain_rank(const Ledger& ledger, const Job& job, TimePoint now, Explanation& answer) {
   if (explain_unready(ledger, job, ledger.ready_ranks(job), answer)) return;
   const Snapshot snapshot = snapshot_of(ledger, now);
-  add_order(snapshot, job, answer);
+  const Plan plan = decide(snapshot);
+  const bool starts = is_started(plan, job.id);
+  if (!starts) add_order(snapshot, job, answer);
   const ReadyJob* gang = find_gang(snapshot, job.id);
   if (gang == nullptr) {
     answer.basis = "not known: too many gangs of its kind wait before it";
     return;
   }
   add_missing_rank(ledger, snapshot, *gang, answer);
-  const Plan plan = decide(snapshot);
-  if (plan.reservation && plan.reservation->group != job.group && answer.reasons.empty())
+  if (!starts && plan.reservation && plan.reservation->group != job.group && answer.reasons.empty())
     answer.reasons.push_back(
         {.code = ReasonCode::kReserved,
          .job = *ledger.group(plan.reservation->group).ready.begin(),

@@ -48,10 +48,10 @@ const Request& explained_request(const Ledger& ledger, const GroupView& view) {
   return view.request;
 }
 
-// What a task of the group would be granted now; null: nothing.
-const Allocation* next_grant(const Plan& plan, std::uint32_t group) {
+// What the task of the group behind so many others of it would be granted now; null: nothing.
+const Allocation* grant_of(const Plan& plan, std::uint32_t group, std::uint64_t older) {
   for (const Start& start : plan.starts)
-    if (start.group == group && !start.staged) return &start.allocation;
+    if (start.group == group && !start.staged && older-- == 0) return &start.allocation;
   return nullptr;
 }
 
@@ -65,6 +65,20 @@ void explain_measuring(const GroupView& view, Explanation& answer) {
   answer.expected_start_p50 = answer.expected_start_p90 = view.measured_until;
   answer.basis = view.measured_until ? "the end of the run that is measured, if there is room then"
                                      : "not known: it depends on when that run ends";
+}
+
+void set_expected(const Forecast& expected, Explanation& answer) {
+  answer.expected_start_p50 = expected.p50;
+  answer.expected_start_p90 = expected.p90;
+  answer.basis = expected.basis;
+}
+
+// Others may be before it in the queue: it passes those that wait for what it does not need.
+void explain_starting(const Waiting& waiting, const Request& request, Explanation& answer) {
+  answer.reasons.push_back({.code = ReasonCode::kStarting});
+  Ahead nobody;
+  nobody.bound = waiting.snapshot.groups[waiting.position].bound();
+  set_expected(forecast(waiting.snapshot, request, nobody), answer);
 }
 
 // No node that could run it is up, or takes more of its job.
@@ -111,7 +125,13 @@ void explain_ready(const Waiting& waiting, const Job& job, Explanation& answer) 
     add_configurations(ledger, job, nullptr, answer);
     return explain_measuring(view, answer);
   }
+  const Plan plan = decide(waiting.snapshot);
+  const Allocation* granted = grant_of(plan, job.group, waiting.older);
   const Request& request = explained_request(ledger, view);
+  if (granted != nullptr) {
+    add_configurations(ledger, job, granted, answer);
+    return explain_starting(waiting, request, answer);
+  }
   const Node* node = best_node(ledger, request, view.room);
   const bool fits = node != nullptr && fits_now(*node, request);
   if (!fits) add_node_limit(ledger, view, answer);
@@ -126,14 +146,10 @@ void explain_ready(const Waiting& waiting, const Job& job, Explanation& answer) 
         {.code = ReasonCode::kBehind, .job = ahead.first, .count = ahead.tasks});
     if (fits) add_priority(waiting, answer.remedies);
   }
-  const Plan plan = decide(waiting.snapshot);
-  add_configurations(ledger, job, next_grant(plan, job.group), answer);
+  add_configurations(ledger, job, nullptr, answer);
   if (fits) add_reservation(ledger, plan, job.group, *node, answer);
   if (answer.reasons.empty()) answer.reasons.push_back({.code = ReasonCode::kStarting});
-  const Forecast expected = forecast(waiting.snapshot, request, ahead);
-  answer.expected_start_p50 = expected.p50;
-  answer.expected_start_p90 = expected.p90;
-  answer.basis = expected.basis;
+  set_expected(forecast(waiting.snapshot, request, ahead), answer);
 }
 
 void add_configurations(const Ledger& ledger, const Job& job, const Allocation* taken,

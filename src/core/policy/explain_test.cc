@@ -166,6 +166,69 @@ TEST(explain, behind_says_how_many_and_who_is_first) {
   EXPECT_EQ(why.reasons.back().job, first);
 }
 
+// One A100, on which the first job of a kind is measured while the second waits, and a V100.
+World measuring() {
+  World world(
+      {with_gpus(node("new", 8), 1, 81920, "A100"), with_gpus(node("old", 8), 1, 32768, "V100")});
+  JobSpec unknown = spec(gpus(1));
+  unknown.request.devices.type = "A100";
+  unknown.kind = "unknown";
+  world.submit(unknown);
+  world.run();
+  world.submit(unknown);
+  return world;
+}
+
+JobSpec alone_on(const std::string& type) {
+  JobSpec one = spec(gpus(1));
+  one.request.devices.type = type;
+  one.request.devices.sharing = Sharing::kNever;
+  return one;
+}
+
+TEST(explain, who_waits_for_a_profile_is_not_before_others) {
+  World world = measuring();
+  const Explanation starts = world.why(world.submit(alone_on("V100")));
+  EXPECT_THAT(codes(starts), ElementsAre(ReasonCode::kStarting));
+  EXPECT_THAT(starts.remedies, IsEmpty());
+  EXPECT_EQ(starts.expected_start_p50, world.now);
+  world.run();
+  const Explanation waits = world.why(world.submit(alone_on("A100")));
+  EXPECT_THAT(codes(waits), ElementsAre(ReasonCode::kDevices));
+}
+
+TEST(explain, who_passes_a_job_that_does_not_fit_is_starting) {
+  World world({node("a", 4), node("b", 2)});
+  world.submit(named("ann", cpus(3)));
+  world.run();
+  world.submit(named("bob", cpus(4)));
+  const JobId first = world.submit(spec(cpus(1)));
+  EXPECT_THAT(codes(world.why(first)), ElementsAre(ReasonCode::kStarting));
+  const JobId third = world.submit(spec(cpus(1), seconds(10), 2));
+  EXPECT_THAT(codes(world.why(third, 0)), ElementsAre(ReasonCode::kStarting));
+  EXPECT_THAT(codes(world.why(third, 1)), Contains(ReasonCode::kBehind));
+}
+
+JobSpec gang_of(std::uint32_t ranks, Request each) {
+  JobSpec gang = spec(each);
+  WorkerGroup workers;
+  workers.ranks.count = ranks;
+  workers.ranks.request = std::move(each);
+  gang.gang.workers = {workers};
+  gang.tasks.shape = TaskSet::Shape::kGang;
+  gang.tasks.count = ranks;
+  return gang;
+}
+
+TEST(explain, a_gang_that_passes_a_job_that_does_not_fit_is_starting) {
+  World world({node("a", 4), node("b", 2)});
+  world.submit(named("ann", cpus(3)));
+  world.run();
+  world.submit(named("bob", cpus(4)));
+  const JobId gang = world.submit(gang_of(2, cpus(1)));
+  EXPECT_THAT(codes(world.why(gang)), ElementsAre(ReasonCode::kStarting));
+}
+
 TEST(explain, reserved_names_the_job_for_which_room_is_kept) {
   World world({node("a", 4)});
   world.submit(spec(cpus(3)));

@@ -205,7 +205,9 @@ Ahead ahead_of(const Snapshot& snapshot, std::size_t position, std::uint64_t old
   FairOrder order(snapshot);
   while (const auto next = order.next()) {
     if (*next == position) break;
-    add_group(snapshot.groups[*next], snapshot.groups[*next].ready);
+    // Who waits for a profile takes nothing until it is there, and nobody knows how much then.
+    const GroupView& view = snapshot.groups[*next];
+    if (view.measured_by.value == 0) add_group(view, view.ready);
     order.remove(*next);
   }
   add_group(snapshot.groups[position], older);
