@@ -109,6 +109,16 @@ def test_the_fastest_configuration_that_is_free_is_taken(speeds):
     assert [speeds.wait(job) for job in (first, second, third)] == [0, 0, 0]
 
 
+def test_an_unknown_kind_starts_on_another_configuration_at_once(mixed):
+    options = ("--configurations", "2xA100,2xV100", "--model", "bert_1.3B_256", "--kind", "new", "--")
+    jobs = [mixed.submit(*options, "sh", "-c", UNTIL_GO) for _ in range(2)]
+    for job, gpus in zip(jobs, ("2xA100", "2xV100")):
+        mixed.until_state(job, "running")
+        assert taken(mixed, job) == [gpus]
+    (mixed.work / "go").touch()
+    assert [mixed.wait(job) for job in jobs] == [0, 0]
+
+
 def test_job_files_list_configurations(speeds):
     (speeds.work / "job.yaml").write_text(
         "command: [sh, -c, 'echo $CUDA_VISIBLE_DEVICES']\n"

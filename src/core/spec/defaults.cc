@@ -169,6 +169,9 @@ void fill_defaults(JobSpec& spec) {
     spec.tasks.step = 1;
   }
   complete(spec.request);
+  // Speeds hold for GPUs that nobody else uses; then nothing has to be measured first either.
+  const bool has_speeds = !spec.request.configurations.empty() || !spec.model.name.empty();
+  if (has_speeds && spec.request.devices.unknown()) spec.request.devices.sharing = Sharing::kNever;
   if (!spec.name.empty() && !spec.kind.empty()) return;
 
   const std::vector<std::string> words = words_of(spec);

@@ -84,6 +84,20 @@ TEST(Configurations, errors_name_the_field_once) {
   EXPECT_EQ(validate(spec).error().message, "configurations: 4xA100 stands twice");
 }
 
+TEST(Configurations, unless_more_is_said_their_gpus_are_not_shared) {
+  EXPECT_EQ(configured().request.devices.sharing, Sharing::kNever);
+  JobSpec spec = configured();
+  spec.request.devices.sharing = Sharing::kAuto;
+  EXPECT_TRUE(set_field(spec, "gpu_mem", "20G"));
+  fill_defaults(spec);
+  EXPECT_EQ(spec.request.devices.sharing, Sharing::kAuto);
+  JobSpec modelled;
+  modelled.request.devices.count = 2;
+  EXPECT_TRUE(set_field(modelled, "model", "bert_1.3B_256"));
+  fill_defaults(modelled);
+  EXPECT_EQ(modelled.request.devices.sharing, Sharing::kNever);
+}
+
 TEST(Configurations, they_cannot_be_combined_with_gpus) {
   JobSpec spec = configured();
   EXPECT_TRUE(validate(spec));
