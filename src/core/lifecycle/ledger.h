@@ -203,7 +203,11 @@ class Ledger {
   const Group& group(std::uint32_t index) const { return groups_[index]; }
   const std::vector<Group>& groups() const { return groups_; }
   // Groups with ready tasks, by their oldest ready job.
-  const std::set<std::pair<JobId, std::uint32_t>>& ready_groups() const { return ready_groups_; }
+  using GroupsByAge = std::set<std::pair<JobId, std::uint32_t>>;
+  const GroupsByAge& ready_groups() const { return ready_groups_; }
+  // The same, those of each priority and account apart: in fair order they come one after another.
+  using GroupsByTurn = std::map<std::pair<std::int32_t, Account>, GroupsByAge>;
+  const GroupsByTurn& ready_by_turn() const { return ready_by_turn_; }
   const std::vector<Node>& nodes() const { return nodes_; }
   const std::map<LaneId, Lane>& lanes() const { return lanes_; }
   const std::unordered_map<TaskId, ActiveAttempt>& active() const { return active_; }
@@ -249,6 +253,7 @@ class Ledger {
   void touch(Job& job, std::uint32_t index);
   std::uint64_t ready_of(const Job& job) const;
   void relist(Job& job);
+  void reorder(std::uint32_t index, JobId before);
   void back_off(Job& job, TaskId task, TimePoint until);
   void end_back_off(Job& job, TaskId task);
   void queue_again(Job& job, std::uint32_t index);
@@ -287,7 +292,8 @@ class Ledger {
   std::vector<Group> groups_;
   std::map<GroupKey, std::uint32_t> group_of_;
   std::vector<std::uint32_t> free_groups_;
-  std::set<std::pair<JobId, std::uint32_t>> ready_groups_;
+  GroupsByAge ready_groups_;
+  GroupsByTurn ready_by_turn_;
   std::vector<Node> nodes_;  // node n at n - 1
   std::map<LaneId, Lane> lanes_;
   std::map<std::pair<NodeId, Request>, LaneId> shared_lanes_;

@@ -70,11 +70,22 @@ void Ledger::relist(Job& job) {
   }
   if (ready > 0 && job.listed == 0) group.ready.insert(job.id);
   if (ready == 0 && job.listed > 0) group.ready.erase(job.id);
-  if (group.ready.empty() || *group.ready.begin() != oldest) {
-    ready_groups_.erase({oldest, job.group});
-    if (!group.ready.empty()) ready_groups_.emplace(*group.ready.begin(), job.group);
-  }
+  if (group.ready.empty() || *group.ready.begin() != oldest) reorder(job.group, oldest);
   job.listed = static_cast<std::uint32_t>(ready);
+}
+
+// Another job of the group is its oldest ready one now, or none is.
+void Ledger::reorder(std::uint32_t index, JobId before) {
+  const Group& group = groups_[index];
+  ready_groups_.erase({before, index});
+  const auto turn =
+      ready_by_turn_.try_emplace({group.key.priority, group.key.account}, GroupsByAge()).first;
+  turn->second.erase({before, index});
+  if (!group.ready.empty()) {
+    ready_groups_.emplace(*group.ready.begin(), index);
+    turn->second.emplace(*group.ready.begin(), index);
+  }
+  if (turn->second.empty()) ready_by_turn_.erase(turn);
 }
 
 void Ledger::end_queued(Job& job, std::uint32_t index, TaskState state, Changes& changes) {

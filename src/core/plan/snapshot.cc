@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <limits>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
 #include <unordered_map>
+#include <utility>
 
 #include "core/plan/configurations.h"
 #include "core/plan/demand.h"
@@ -29,6 +29,22 @@ Expected expected_of(const Ledger& ledger, const std::string& kind) {
   if (profile == nullptr || profile->samples() < kEnoughSamples) return {};
   return {profile->recent_mean(), profile->quantile(0.5), profile->quantile(0.9)};
 }
+
+// Many attempts and groups are of few kinds: what is expected is looked up once for each.
+class Expectations {
+ public:
+  explicit Expectations(const Ledger& ledger) : ledger_(ledger) {}
+
+  const Expected& of(const std::string& kind) {
+    const auto [it, is_new] = known_.try_emplace(kind);
+    if (is_new) it->second = expected_of(ledger_, kind);
+    return it->second;
+  }
+
+ private:
+  const Ledger& ledger_;
+  std::unordered_map<std::string_view, Expected> known_;
+};
 
 // What each group of ranks asks for once its kind has run out of device memory; null: it has not.
 std::shared_ptr<const std::vector<Request>> raised_ranks(const Ledger& ledger, const Job& job) {
@@ -135,7 +151,7 @@ std::vector<DeviceDemand> demand_in(const std::vector<GroupView>& groups) {
   std::vector<DeviceDemand> demand;
   double total = 0;
   for (const GroupView& view : groups) {
-    if (view.request.devices.count == 0) continue;
+    if (view.request.devices.count == 0 || view.out_of_reach) continue;
     demand.push_back({view.request.devices, static_cast<double>(view.ready)});
     total += demand.back().weight;
   }
@@ -220,35 +236,143 @@ void view_oldest(const Ledger& ledger, Snapshot& snapshot) {
   find_measurers(ledger, snapshot);
 }
 
+// What the emptiest nodes have free, and what is known of whoever wants more.
+class Hopeless {
+ public:
+  Hopeless(const Ledger& ledger, Ordering ordering) : ledger_(ledger), ordering_(ordering) {
+    for (const Node& node : ledger.nodes()) {
+      if (node.state != Node::State::kUp) continue;
+      cpus_ = std::max(cpus_, node.free_cpus - node.foreign_cpus);
+      memory_ = std::max(memory_, node.free_memory - node.foreign_memory);
+    }
+  }
+
+  // Whether nothing of the group can start now, and all it can do is to be the first that waits.
+  bool has(const Group& group) const {
+    const Request& request = group.key.request;
+    if (request.cpus <= cpus_ && request.memory <= memory_) return false;
+    if (wants_devices(group.key) || !group.key.ranks.empty() || !group.node_limits.empty())
+      return false;
+    if (ordering_ != Ordering::kLas) return true;
+    const Job& oldest = *ledger_.find_job(*group.ready.begin());
+    return oldest.served == 0 && oldest.counts.active() == 0;
+  }
+
+ private:
+  const Ledger& ledger_;
+  const Ordering ordering_;
+  MilliCpu cpus_;
+  MiB memory_;
+};
+
+// The groups with ready tasks that are within reach, each row of them in the order in which its
+// groups come: in fair order a row for each priority and account, else all by age.
+using Rows = std::vector<std::vector<std::uint32_t>>;
+
+Rows rows_in_reach(const Ledger& ledger, Ordering ordering) {
+  if (ordering != Ordering::kFair) {
+    // The job with the least work left may be anywhere.
+    const bool all = ordering == Ordering::kSrtf;
+    Rows rows(1);
+    for (const auto& [head, index] : ledger.ready_groups()) {
+      if (!all && rows[0].size() == Snapshot::kReach) break;
+      rows[0].push_back(index);
+    }
+    return rows;
+  }
+  Rows rows(ledger.ready_by_turn().size());
+  std::vector<Ledger::GroupsByAge::const_iterator> next;
+  for (const auto& [turn, groups] : ledger.ready_by_turn()) next.push_back(groups.begin());
+  std::size_t taken = 0;
+  for (bool more = true; more && taken < Snapshot::kReach;) {
+    more = false;
+    std::size_t row = 0;
+    for (const auto& [turn, groups] : ledger.ready_by_turn()) {
+      const std::size_t own = row++;
+      if (next[own] == groups.end() || (taken >= Snapshot::kReach && !rows[own].empty())) continue;
+      rows[own].push_back((next[own]++)->second);
+      ++taken;
+      more = true;
+    }
+  }
+  return rows;
+}
+
+// Only the first of a row that cannot start has room kept for it; the others could as well not be
+// there. But who is staged comes before whoever is, so that then all count.
+void leave_out_hopeless(const Ledger& ledger, Ordering ordering, Expectations& expected,
+                        Rows& rows) {
+  constexpr Duration kShort = milliseconds(100);  // no shorter than what is staged
+  const auto& lanes = ledger.lanes();
+  if (ordering == Ordering::kSrtf || std::any_of(lanes.begin(), lanes.end(), [](const auto& one) {
+        return one.second.staged > 0;
+      }))
+    return;
+  const auto is_short = [&](std::uint32_t index) {
+    const Duration mean = expected.of(ledger.group(index).key.kind).recent_mean;
+    return mean.value > 0 && mean < kShort;
+  };
+  for (const std::vector<std::uint32_t>& row : rows)
+    if (std::any_of(row.begin(), row.end(), is_short)) return;
+  const Hopeless hopeless(ledger, ordering);
+  for (std::vector<std::uint32_t>& row : rows) {
+    bool first = true;
+    std::erase_if(row, [&](std::uint32_t index) {
+      return hopeless.has(ledger.group(index)) && !std::exchange(first, false);
+    });
+  }
+}
+
+std::vector<std::uint32_t> ascending(const Rows& rows) {
+  std::vector<std::uint32_t> all;
+  for (const std::vector<std::uint32_t>& row : rows) all.insert(all.end(), row.begin(), row.end());
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+void view_groups(const Ledger& ledger, Reach reach, Expectations& expected, Snapshot& snapshot) {
+  const std::vector<DeviceType> types = device_types(snapshot.nodes);
+  Rows rows = rows_in_reach(ledger, snapshot.ordering);
+  std::size_t near = 0;
+  for (const std::vector<std::uint32_t>& row : rows) near += row.size();
+  snapshot.more_groups = near < ledger.ready_groups().size();
+  if (reach == Reach::kNear) leave_out_hopeless(ledger, snapshot.ordering, expected, rows);
+  const std::vector<std::uint32_t> in_reach = ascending(rows);
+  std::vector<std::uint32_t> shown = in_reach;
+  if (snapshot.more_groups && reach == Reach::kAll) {
+    shown.clear();
+    for (const auto& [head, index] : ledger.ready_groups()) shown.push_back(index);
+    std::sort(shown.begin(), shown.end());
+  }
+  snapshot.groups.reserve(shown.size());
+  for (const std::uint32_t index : shown) {
+    const Group& group = ledger.group(index);
+    if (is_elastic(group.key.ranks)) continue;
+    snapshot.groups.push_back(view_of(ledger, index, expected.of(group.key.kind), types));
+    snapshot.groups.back().out_of_reach =
+        !std::binary_search(in_reach.begin(), in_reach.end(), index);
+    snapshot.held.push_back(ledger.held(group.key.account));
+  }
+}
+
 }  // namespace
 
-Snapshot snapshot_of(const Ledger& ledger, TimePoint now, Ordering ordering) {
+Snapshot snapshot_of(const Ledger& ledger, TimePoint now, Ordering ordering, Reach reach) {
   Snapshot snapshot{
       .now = now, .ordering = ordering, .nodes = ledger.nodes(), .usage = &ledger.usage()};
   if (ordering == Ordering::kFifo) {
     view_oldest(ledger, snapshot);
     return snapshot;
   }
-  // Many attempts are of few groups: what is expected is looked up once for each.
-  std::vector<std::optional<Expected>> expected(ledger.groups().size());
-  const auto expect = [&](std::uint32_t index) -> const Expected& {
-    if (!expected[index]) expected[index] = expected_of(ledger, ledger.group(index).key.kind);
-    return *expected[index];
-  };
-  const std::vector<DeviceType> types = device_types(snapshot.nodes);
-  for (std::uint32_t index = 0; index < ledger.groups().size(); ++index) {
-    const Group& group = ledger.group(index);
-    if (group.ready_tasks == 0 || is_elastic(group.key.ranks)) continue;
-    snapshot.groups.push_back(view_of(ledger, index, expect(index), types));
-    snapshot.held.push_back(ledger.held(group.key.account));
-  }
+  Expectations expected(ledger);
+  view_groups(ledger, reach, expected, snapshot);
   count_room(ledger, snapshot.groups);
   snapshot.demand = demand_in(snapshot.groups);
   view_regrowing(ledger, snapshot);
   for (const auto& [task, attempt] : ledger.active()) {
     if (attempt.staged) continue;
-    const std::uint32_t group = ledger.find_job(task.job)->group;
-    snapshot.running.push_back(view_of(ledger.group(group).key, attempt, expect(group), now));
+    const GroupKey& key = ledger.group(ledger.find_job(task.job)->group).key;
+    snapshot.running.push_back(view_of(key, attempt, expected.of(key.kind), now));
   }
   find_measurers(ledger, snapshot);
   // The table of attempts has no order of its own; a policy's input must.

@@ -41,6 +41,8 @@ struct GroupView {
   std::vector<Request> choices;
   // Nothing is known of what it needs of a device: one task has to run alone and be measured.
   bool measure = false;
+  // Too many come before it: it is not looked at in this pass.
+  bool out_of_reach = false;
   JobId measured_by;         // the job whose task does so now; zero: none
   TimePoint measured_until;  // when that is expected to end; zero: unknown
   std::uint64_t ready = 0;
@@ -82,10 +84,13 @@ struct Snapshot {
   static constexpr std::size_t kHeads = 8;
   // Of strict order no more groups are looked at in one pass.
   static constexpr std::size_t kStrictGroups = 4;
+  // Of the others that go by age: the work of a pass must not follow the length of the queue.
+  static constexpr std::size_t kReach = 4000;
   TimePoint now;
   Ordering ordering = Ordering::kFair;
   std::span<const Node> nodes;
   std::vector<GroupView> groups;  // those with ready tasks; not of elastic jobs
+  bool more_groups = false;       // some are out of reach, whether they are there or not
   // Of strict order: the oldest ready job of the groups that were left out; zero: none was.
   JobId beyond;
   // Gangs of which some ranks run already: what is left of each, and its group.
@@ -98,9 +103,15 @@ struct Snapshot {
   std::vector<MilliCpu> held;
 };
 
+// Whether groups that can only wait now, or are out of reach, are there, for who tells of them.
+enum class Reach : std::uint8_t { kNear, kAll };
+
 // In strict order (kFifo) only the oldest groups are there, and nothing of what runs: whoever does
-// not fit waits, whatever ends when.
-Snapshot snapshot_of(const Ledger& ledger, TimePoint now, Ordering ordering = Ordering::kFair);
+// not fit waits, whatever ends when. Of more groups than kReach those are within reach that come
+// first: of each priority and account the oldest, then the second of each, and so on. The plan is
+// the same whether those are there that no node has room for, but for the first of them.
+Snapshot snapshot_of(const Ledger& ledger, TimePoint now, Ordering ordering = Ordering::kFair,
+                     Reach reach = Reach::kNear);
 
 // Adds the queued tasks of a job that is not ready, and no gang, as if it were. Returns the
 // position of its group.

@@ -133,6 +133,8 @@ class Pass {
     }
     // Whoever the snapshot leaves out comes next.
     if (snapshot_.beyond.value > 0 && !plan_.closed) plan_.more = true;
+    // What started made room within reach.
+    if (snapshot_.more_groups && !(plan_.starts.empty() && plan_.gangs.empty())) plan_.more = true;
     if (!plan_.more && !strict_) look_ahead(snapshot_, blocked_, taken_, plan_);
     return std::move(plan_);
   }
@@ -145,7 +147,8 @@ class Pass {
 
   void serve(std::size_t position) {
     const GroupView& view = snapshot_.groups[position];
-    if (view.measured_by.value > 0 || (view.measure && measured_.contains(view.key->kind)))
+    if (view.out_of_reach || view.measured_by.value > 0 ||
+        (view.measure && measured_.contains(view.key->kind)))
       return order_->remove(position);
     const TimePoint bounded_end = bounded_end_of(view, snapshot_.now);
     if (order_->head(position).ranks.empty())

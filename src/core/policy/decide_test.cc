@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <map>
+#include <random>
 
 #include "tests/support/ledger_checks.h"
 #include "tests/support/world.h"
@@ -226,6 +228,79 @@ TEST(snapshot, equal_jobs_are_one_group) {
   const Snapshot snapshot = snapshot_of(world.ledger, world.now);
   ASSERT_EQ(snapshot.groups.size(), 2u);
   EXPECT_EQ(snapshot.groups[0].ready, 5u);
+}
+
+// Jobs of one user that each want something else.
+std::vector<JobId> submit_different(World& world, const std::string& user, int count,
+                                    Request each) {
+  std::vector<JobId> jobs;
+  for (int i = 1; i <= count; ++i) {
+    JobSpec one = spec(each);
+    one.user = user;
+    one.time_limit = seconds(10'000 + i);
+    jobs.push_back(world.submit(one));
+  }
+  return jobs;
+}
+
+TEST(decide, of_a_very_long_queue_only_so_many_groups_are_looked_at) {
+  World world({node("a", 4)});
+  submit_different(world, "ann", 1, cpus(3));
+  world.run();
+  submit_different(world, "ann", 4'000, cpus(2));
+  const JobId ann = submit_different(world, "ann", 1, cpus(1)).front();
+  world.pass();
+  EXPECT_EQ(world.state({ann, 0}), TaskState::kQueued);
+  EXPECT_EQ(world.why(ann).reasons.front().code, ReasonCode::kBehind);
+  EXPECT_EQ(world.why(ann).reasons.front().count, 4'000u);
+  const JobId bob = submit_different(world, "bob", 1, cpus(1)).front();
+  EXPECT_EQ(world.why(bob).reasons.front().code, ReasonCode::kStarting);
+  world.pass();
+  EXPECT_EQ(world.state({bob, 0}), TaskState::kPlaced);
+}
+
+TEST(decide, a_very_long_queue_starts_as_far_as_there_is_room) {
+  for (const Ordering ordering : {Ordering::kFair, Ordering::kBackfill}) {
+    World world({node("a", 4'300)});
+    world.ordering = ordering;
+    const auto ann = submit_different(world, "ann", 2'500, cpus(1));
+    const auto bob = submit_different(world, "bob", 2'500, cpus(1));
+    EXPECT_EQ(world.pass().size(), 4'300u);
+    EXPECT_EQ(world.state({ann.front(), 0}), TaskState::kPlaced);
+    EXPECT_EQ(world.state({bob.back(), 0}), TaskState::kQueued);
+  }
+}
+
+TEST(decide, whether_those_that_can_only_wait_are_looked_at_changes_no_plan) {
+  for (std::uint32_t seed = 0; seed < 60; ++seed) {
+    std::minstd_rand random(seed + 1);
+    const auto below = [&](std::uint32_t most) {
+      return static_cast<std::uint32_t>(random() % most);
+    };
+    World world({node("a", 4), node("b", 2), with_gpus(node("c", 6), 2)});
+    world.ordering =
+        std::array{Ordering::kFair, Ordering::kBackfill, Ordering::kLas, Ordering::kSrtf}[seed % 4];
+    for (int step = 0; step < 40; ++step) {
+      JobSpec one =
+          spec(below(4) == 0 ? gpus(1, 500) : cpus(1 + below(6)), seconds(10), 1 + below(3));
+      one.user = std::array{"ann", "bob", "cid"}[below(3)];
+      one.time_limit = seconds(below(3) * 100);
+      one.priority = static_cast<std::int32_t>(below(2));
+      world.submit(one);
+      world.wait(seconds(below(2000)));
+      const auto plan_for = [&](Reach reach) {
+        return decide(snapshot_of(world.ledger, world.now, world.ordering, reach));
+      };
+      ASSERT_EQ(plan_for(Reach::kNear), plan_for(Reach::kAll)) << seed << " " << step;
+      world.run();
+      if (below(2) == 0 && !world.ledger.active().empty()) {
+        const auto& active = world.ledger.active();
+        TaskId first = active.begin()->first;
+        for (const auto& [task, attempt] : active) first = std::min(first, task);
+        world.end(first);
+      }
+    }
+  }
 }
 
 // A gang that finds no room says nothing about another one of other ranks.

@@ -116,7 +116,7 @@ Waiting once_ready(const Ledger& ledger, const Job& job, std::uint32_t task, Sna
 // What else would keep it if those that it waits for had ended as it wishes, and when that will be.
 void explain_dependent(const Ledger& ledger, const Job& job, TimePoint now, int row,
                        Explanation& answer) {
-  Snapshot snapshot = snapshot_of(ledger, now);
+  Snapshot snapshot = snapshot_of(ledger, now, Ordering::kFair, Reach::kAll);
   const Waiting waiting = once_ready(ledger, job, answer.task, snapshot);
   Explanation then{.job = job.id, .task = answer.task};
   explain_ready(waiting, job, then);
@@ -177,7 +177,7 @@ Explanation explain_in_row(const Ledger& ledger, JobId id, std::uint32_t task, T
       answer.basis = "not known: it depends on when tasks of its own job end";
   }
   if (!answer.reasons.empty()) return answer;
-  const Snapshot snapshot = snapshot_of(ledger, now);
+  const Snapshot snapshot = snapshot_of(ledger, now, Ordering::kFair, Reach::kAll);
   if (const auto position = position_of(snapshot, job.group))
     explain_ready({ledger, snapshot, *position, older_in_group(ledger, job, task)}, job, answer);
   return answer;

@@ -98,7 +98,7 @@ bool is_started(const Plan& plan, JobId gang) {
 
 void explain_rank(const Ledger& ledger, const Job& job, TimePoint now, Explanation& answer) {
   if (explain_unready(ledger, job, ledger.ready_ranks(job), answer)) return;
-  const Snapshot snapshot = snapshot_of(ledger, now);
+  const Snapshot snapshot = snapshot_of(ledger, now, Ordering::kFair, Reach::kAll);
   const Plan plan = decide(snapshot);
   const bool starts = is_started(plan, job.id);
   if (!starts) add_order(snapshot, job, answer);

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <string>
+#include <string_view>
 #include <tuple>
 
 namespace tutti {
@@ -36,53 +36,42 @@ FairOrder::FairOrder(const Snapshot& snapshot)
 }
 
 void FairOrder::number_accounts() {
-  std::vector<std::size_t> sorted(places_.size());
-  std::iota(sorted.begin(), sorted.end(), std::size_t{0});
-  const auto key = [&](std::size_t position) {
-    const Account& account = snapshot_.groups[position].key->account;
-    return std::tuple<std::int64_t, const std::string&, const std::string&>(
-        -places_[position].priority, account.project, account.user);
-  };
-  std::sort(sorted.begin(), sorted.end(),
-            [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
-  const std::size_t* before = nullptr;
-  for (const std::size_t& position : sorted) {
-    const bool first = before == nullptr;
-    const Account& account = snapshot_.groups[position].key->account;
-    const Account* last = first ? nullptr : &snapshot_.groups[*before].key->account;
-    const bool level = first || places_[position].priority != places_[*before].priority;
-    const bool project = level || account.project != last->project;
-    const bool user = project || account.user != last->user;
+  // Few users have many groups.
+  using Key = std::tuple<std::int64_t, std::string_view, std::string_view>;
+  std::map<Key, std::vector<std::size_t>> positions;
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    const Account& account = snapshot_.groups[i].key->account;
+    positions[{-places_[i].priority, account.project, account.user}].push_back(i);
+  }
+  const Key* before = nullptr;
+  for (const auto& [key, of_user] : positions) {
+    const bool level = before == nullptr || std::get<0>(key) != std::get<0>(*before);
+    const bool project = level || std::get<1>(key) != std::get<1>(*before);
     if (level) levels_.emplace_back();
     if (project) projects_.push_back({.level = levels_.size() - 1});
-    if (user) users_.push_back({.project = projects_.size() - 1});
-    places_[position].user = users_.size() - 1;
-    before = &position;
+    users_.push_back({.project = projects_.size() - 1, .first = of_user.front()});
+    for (const std::size_t position : of_user) places_[position].user = users_.size() - 1;
+    before = &key;
   }
 }
 
 // A project's use is that of all its users, whatever the priority of what they wait for now.
 void FairOrder::measure_use() {
-  std::map<std::string, std::map<std::string, double>> held;
-  for (std::size_t i = 0; i < places_.size(); ++i) {
-    const Account& account = snapshot_.groups[i].key->account;
-    held[account.project].emplace(account.user, use_of(snapshot_.held[i]));
+  std::map<std::string_view, std::map<std::string_view, double>> held;
+  for (const User& user : users_) {
+    const Account& account = snapshot_.groups[user.first].key->account;
+    held[account.project].emplace(account.user, use_of(snapshot_.held[user.first]));
   }
-  std::map<std::string, double> project_use;
+  std::map<std::string_view, double> project_use;
   for (const auto& [project, users] : held) {
-    double use = snapshot_.usage->of_project(project, snapshot_.now);
+    double use = snapshot_.usage->of_project(std::string(project), snapshot_.now);
     for (const auto& [user, held_use] : users) use += held_use;
     project_use[project] = use;
   }
-  std::vector<bool> done(users_.size());
-  for (std::size_t i = 0; i < places_.size(); ++i) {
-    const std::size_t user = places_[i].user;
-    if (done[user]) continue;
-    done[user] = true;
-    const Account& account = snapshot_.groups[i].key->account;
-    users_[user].use =
-        snapshot_.usage->of(account, snapshot_.now) + held[account.project][account.user];
-    projects_[users_[user].project].use = project_use[account.project];
+  for (User& user : users_) {
+    const Account& account = snapshot_.groups[user.first].key->account;
+    user.use = snapshot_.usage->of(account, snapshot_.now) + held[account.project][account.user];
+    projects_[user.project].use = project_use[account.project];
   }
 }
 

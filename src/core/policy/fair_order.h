@@ -33,6 +33,7 @@ class FairOrder final : public QueueOrder {
   using ByUse = std::set<std::pair<double, std::size_t>>;
   struct User {
     std::size_t project = 0;
+    std::size_t first = 0;  // the position of one of its groups
     double use = 0;
     std::set<std::pair<JobId, std::size_t>> groups;
   };

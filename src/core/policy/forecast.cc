@@ -198,7 +198,9 @@ TimePoint Course::start_of(const Request& request, const Ahead& ahead) {
 
 Ahead ahead_of(const Snapshot& snapshot, std::size_t position, std::uint64_t older) {
   Ahead ahead;
-  const bool devices = snapshot.groups[position].request.devices.count > 0;
+  // Out of reach it waits for all that is before it, whatever that wants.
+  const GroupView& own = snapshot.groups[position];
+  const bool devices = own.request.devices.count > 0 && !own.out_of_reach;
   const auto add_group = [&](const GroupView& view, std::uint64_t tasks) {
     if (!devices || size_of(view.request, true).value > 0) add(view, tasks, ahead);
   };
@@ -210,8 +212,8 @@ Ahead ahead_of(const Snapshot& snapshot, std::size_t position, std::uint64_t old
     if (view.measured_by.value == 0) add_group(view, view.ready);
     order.remove(*next);
   }
-  add_group(snapshot.groups[position], older);
-  ahead.bound = snapshot.groups[position].bound();
+  add_group(own, older);
+  ahead.bound = own.bound();
   return ahead;
 }
 
