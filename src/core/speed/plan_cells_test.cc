@@ -69,6 +69,18 @@ TEST(PlanCells, the_cost_is_devices_times_seconds) {
   EXPECT_EQ(cells[3].cost(), 0);
 }
 
+TEST(PlanCells, what_failed_on_devices_of_unknown_size_fits_much_larger_ones_in_enough_stages) {
+  SpeedTable table;
+  const ModelRun run{"bert", 6'700'000'000, 512};
+  table.set({run, {"a100", 2, 2}}, {0});
+  table.set({run, {"a100", 2, 4}}, {24});
+  const std::vector<DeviceShape> shapes = {{"A100-80G", 1, 4}};
+  const auto cells = plan_cells(table, run, shapes);
+  ASSERT_EQ(cells.size(), 3u);
+  EXPECT_FALSE(cells[1].estimate->fits) << "two stages need 50 GB of each";
+  EXPECT_TRUE(cells[2].estimate->fits) << "four need 25 GB";
+}
+
 TEST(ByPreference, the_fastest_comes_first_and_of_equals_the_first) {
   const std::vector<std::optional<SpeedEstimate>> speeds = {takes(3), takes(1), takes(2), takes(1)};
   EXPECT_THAT(by_preference(speeds), ElementsAre(1, 3, 2, 0));

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/model/node.h"
+
 namespace tutti {
 namespace {
 
@@ -102,6 +104,12 @@ Guess guess_at(const GaussianFit& fit, const std::vector<SpeedCell>& cells, cons
   return fit.at(covariances, covariance(point, point) + noise);
 }
 
+// Activations and the like take about as much again as weights and optimiser: what needs less than
+// this is not what fails for want of memory.
+MiB modest_part(MiB memory) {
+  return MiB(memory.value / 2);
+}
+
 // The part of a normal distribution that is above zero.
 double above_zero(const Guess& guess) {
   return 0.5 * std::erfc(-guess.mean / std::max(guess.deviation, 1e-9) / std::sqrt(2.0));
@@ -164,17 +172,27 @@ SpeedEstimate SpeedEstimator::estimate_as(SpeedCell cell, const std::string& typ
 
 std::optional<SpeedEstimate> SpeedEstimator::estimate(const SpeedCell& cell, MiB memory) const {
   const SpeedCell whole{cell.run, cell.shape};
-  if (const Speed* speed = table_.find(whole)) {
+  const Speed* speed = table_.find(whole);
+  if (speed != nullptr &&
+      !(!speed->fits() && is_of_smaller(whole, table_.name_in(whole), memory))) {
     return SpeedEstimate{true, speed->fits(), speed->seconds, 1, speed->fits() ? 1.0 : 0.0};
   }
   const auto of_model = [&](const SpeedCell& one) { return one.run.name == cell.run.name; };
   const std::vector<std::string> names = table_.names_of(cell.shape.type);
   if (names.empty() || std::none_of(fast_.begin(), fast_.end(), of_model)) return std::nullopt;
   SpeedEstimate estimate = estimate_as(whole, names.front());
+  const std::string* name = &names.front();
   // Another of the type's names may have seen more of the model.
   for (std::size_t i = 1; i < names.size(); ++i) {
     const SpeedEstimate other = estimate_as(whole, names[i]);
-    if (other.factor < estimate.factor) estimate = other;
+    if (other.factor >= estimate.factor) continue;
+    estimate = other;
+    name = &names[i];
+  }
+  if (!estimate.fits && is_of_smaller(whole, *name, memory)) {
+    estimate.fits = true;
+    estimate.chance = 0.5;
+    estimate.modest = modest_part(memory);
   }
   if (cell.run.batch < cell.shape.devices()) {
     const auto samples = static_cast<std::uint32_t>(cell.run.batch);
@@ -204,6 +222,11 @@ std::vector<SpeedEstimator::Witness> SpeedEstimator::leave_one_out() const {
     witnesses.push_back(std::move(witness));
   }
   return witnesses;
+}
+
+bool is_of_smaller(const SpeedCell& cell, const std::string& name, MiB memory) {
+  return name.size() < cell.shape.type.size() && is_of_type(cell.shape.type, name) &&
+         least_memory(cell) <= modest_part(memory);
 }
 
 MiB least_memory(const SpeedCell& cell) {

@@ -23,6 +23,8 @@ struct SpeedEstimate {
   double factor = 1;
   // How likely it is that it fits, from 0 to 1.
   double chance = 1;
+  // It is taken to fit because it needs no more than this of each device; zero: not for that.
+  MiB modest;
   bool operator==(const SpeedEstimate&) const = default;
 };
 
@@ -73,6 +75,10 @@ class SpeedEstimator {
 // optimiser (16 bytes a parameter, as mixed precision with Adam has them), spread over its stages;
 // if those are not definite, over all devices.
 MiB least_memory(const SpeedCell& cell);
+
+// Whether a failure that the table has under this name says nothing of a device of the cell's type
+// with so much memory: the name leaves open how large the devices were, and the cell needs little.
+bool is_of_smaller(const SpeedCell& cell, const std::string& name, MiB memory);
 
 // How wrong estimates are where the truth is known: every measured cell against what all others say
 // of it.

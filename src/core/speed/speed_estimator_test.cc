@@ -52,6 +52,27 @@ TEST(SpeedEstimator, what_was_measured_is_not_estimated) {
   EXPECT_FALSE(unfit->fits);
 }
 
+// Two cards of 40 GB fail with 4B; the table does not say that they had 40 GB.
+TEST(SpeedEstimator, failures_of_devices_of_unknown_size_do_not_bind_much_larger_ones) {
+  SpeedTable table = measured_world();
+  const SpeedCell one = cell("bert", 4, 256, "slow-80G", 1, 2);  // 30 GB of each
+  table.set(cell("bert", 4, 256, "slow", 1, 2), {0});
+  table.set(cell("bert", 4, 512, "slow", 1, 2), {0});
+  table.set(cell("bert", 4, 128, "slow", 1, 2), {0});
+  const SpeedEstimator estimator(table, "bert");
+  const auto large = estimator.estimate(one, MiB(81920));
+  ASSERT_TRUE(large);
+  EXPECT_TRUE(large->fits);
+  EXPECT_FALSE(large->measured);
+  EXPECT_GT(large->seconds, 0);
+  EXPECT_FALSE(estimator.estimate(one, MiB(40960))->fits);
+  EXPECT_FALSE(estimator.estimate(cell("bert", 4, 256, "slow", 1, 2), MiB(81920))->fits);
+  SpeedCell other = one;
+  other.run.batch = 300;
+  EXPECT_TRUE(estimator.estimate(other, MiB(81920))->fits);
+  EXPECT_FALSE(estimator.estimate(other, MiB(40960))->fits);
+}
+
 TEST(SpeedEstimator, definite_stages_count_as_far_as_they_are_the_best) {
   SpeedTable table = measured_world();
   SpeedCell one = cell("bert", 2, 256, "fast", 1, 4);

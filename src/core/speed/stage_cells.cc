@@ -29,14 +29,16 @@ bool can_run(const SpeedCell& cell) {
 }
 
 // Each number of stages, with what was measured of it. What ran can run, whatever its plan was.
-std::vector<PlannedCell> measured_cells(const SpeedTable& table, const SpeedCell& whole) {
+std::vector<PlannedCell> measured_cells(const SpeedTable& table, const SpeedCell& whole,
+                                        MiB memory) {
   std::vector<PlannedCell> cells;
   DeviceShape shape = whole.shape;
   shape.type = table.name_in(whole);
   for (const std::uint32_t stages : stages_of(table, whole, shape)) {
     PlannedCell one{{whole.run, whole.shape, stages}, std::nullopt};
     const auto known = table.entries().find({whole.run, shape, stages});
-    if (known != table.entries().end()) {
+    if (known != table.entries().end() &&
+        (known->second.fits() || !is_of_smaller(one.cell, shape.type, memory))) {
       const Speed& speed = known->second;
       one.estimate = {true, speed.fits(), speed.seconds, 1, speed.fits() ? 1.0 : 0.0};
     }
@@ -99,8 +101,9 @@ double relative_time(const SpeedCell& cell) {
 std::vector<PlannedCell> staged_cells(const SpeedTable& table, const SpeedCell& whole,
                                       const std::optional<SpeedEstimate>& best, MiB memory) {
   if (!best) return {{whole, best}};
-  std::vector<PlannedCell> cells = measured_cells(table, whole);
-  const auto first = best_of(cells, *best, memory);
+  std::vector<PlannedCell> cells = measured_cells(table, whole, memory);
+  const MiB limit = best->modest.value > 0 ? best->modest : memory;
+  const auto first = best_of(cells, *best, limit);
   // Nothing is left that the best plan could have: it is shown beside them.
   if (first == cells.end()) {
     cells.insert(cells.begin(), {whole, best});
@@ -117,7 +120,7 @@ std::vector<PlannedCell> staged_cells(const SpeedTable& table, const SpeedCell& 
     one.estimate = best->measured && !best->fits
                        ? *best
                        : scaled(*best, was_measured ? std::max(ratio, kBehindMeasured) : ratio,
-                                has_room(one.cell, memory));
+                                has_room(one.cell, limit));
   }
   return cells;
 }
