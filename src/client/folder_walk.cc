@@ -1,5 +1,7 @@
 #include "client/folder_walk.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -30,6 +32,7 @@ class Walk {
  public:
   Walk(fs::path root, const SnapshotChoice& choice)
       : root_(std::move(root)), reads_rules_(!choice.given_rules_alone) {
+    has_home_ = !choice.home.empty() && ::stat(choice.home.c_str(), &home_) == 0;
     if (reads_rules_) read_rules_above();
     if (!choice.ignored.empty()) rules_.add(choice.ignored, root_in_repository_);
     for (const std::string& path : choice.paths) {
@@ -41,6 +44,9 @@ class Walk {
   }
 
   Result<std::vector<SnapshotFile>> run() {
+    if (is_home(root_))
+      return invalid_input("snapshot: " + root_.string() +
+                           " is Tutti's own home, which is not copied; use another work directory");
     if (auto done = visit(""); !done) return done.error();
     std::sort(files_.begin(), files_.end(),
               [](const auto& a, const auto& b) { return a.path < b.path; });
@@ -107,7 +113,7 @@ class Walk {
     const fs::file_status status = entry.symlink_status(failure);
     if (rules_.ignored(joined(root_in_repository_, path), fs::is_directory(status))) return {};
     if (!is_chosen(path, fs::is_directory(status))) return {};
-    if (fs::is_directory(status)) return visit(path);
+    if (fs::is_directory(status)) return is_home(entry.path()) ? Result<void>() : visit(path);
     if (fs::is_symlink(status)) {
       const auto target = fs::read_symlink(entry.path(), failure);
       if (failure == std::errc::no_such_file_or_directory) return {};
@@ -117,6 +123,13 @@ class Walk {
       files_.push_back({path, {}, mode_of(status), {}});
     }
     return {};
+  }
+
+  // By whatever name: it has secrets, and all copies made before.
+  bool is_home(const fs::path& folder) const {
+    struct stat status {};
+    return has_home_ && ::stat(folder.c_str(), &status) == 0 && status.st_dev == home_.st_dev &&
+           status.st_ino == home_.st_ino;
   }
 
   // What is chosen, what is below that, and the folders that lead there.
@@ -130,6 +143,8 @@ class Walk {
   fs::path root_;
   std::string root_in_repository_;  // the root as rules see it; empty: they start there
   bool reads_rules_;
+  struct stat home_ {};
+  bool has_home_ = false;
   std::vector<std::string> chosen_;
   IgnoreRules rules_;
   std::vector<SnapshotFile> files_;

@@ -241,7 +241,11 @@ Result<std::vector<SnapshotFile>> list_snapshot(const std::string& folder, const
 
 Result<std::string> take_snapshot(Client& client, const std::string& folder,
                                   const SnapshotStep& step, const SnapshotChoice& choice) {
-  auto files = list_snapshot(folder, step, choice, &client);
+  auto status = client.request("GET", "/v1/status", {});
+  if (!status) return status.error();
+  SnapshotChoice complete = choice;
+  complete.home = status_view(*status).home;
+  auto files = list_snapshot(folder, step, complete, &client);
   if (!files) return files.error();
   for (int round = 0; round < kRounds; ++round) {
     auto answer = client.request("POST", "/v1/snapshots", manifest_of(*files));

@@ -27,6 +27,7 @@ struct SnapshotChoice {
   std::string ignored;             // further rules, as in a .gitignore at the top
   std::string digests;             // file in which digests are remembered; empty: none
   bool given_rules_alone = false;  // a .gitignore or .tuttiignore does not count
+  std::string home;                // of the daemon, never taken; empty: not known
 };
 
 // Told how many files are done, of how many.
@@ -34,15 +35,15 @@ using SnapshotStep = std::function<void(std::size_t done, std::size_t all)>;
 
 // Every file and link below `folder` that is not ignored by a .gitignore or .tuttiignore, and the
 // folders of which nothing else is taken, sorted by path. In a git repository the rules of the
-// folders above and .git/info/exclude count too, unless they ignore `folder` itself. `.git` and
-// what is neither file, link nor folder is left out. Content whose digest is not remembered is read
-// by `keeper` if that is a daemon on this machine, otherwise here.
+// folders above and .git/info/exclude count too, unless they ignore `folder` itself. `.git`,
+// the daemon's home and what is neither file, link nor folder is left out. Content whose digest is
+// not remembered is read by `keeper` if that is a daemon on this machine, otherwise here.
 Result<std::vector<SnapshotFile>> list_snapshot(const std::string& folder, const SnapshotStep& step,
                                                 const SnapshotChoice& choice = {},
                                                 Client* keeper = nullptr);
 
-// Stores the work directory as it is now with the daemon; only content that it does not have yet is
-// read or sent. Returns the digest under which it is kept.
+// Stores the work directory as it is now with the daemon, which is asked for its home; only content
+// that it does not have yet is read or sent. Returns the digest under which it is kept.
 Result<std::string> take_snapshot(Client& client, const std::string& folder,
                                   const SnapshotStep& step, const SnapshotChoice& choice = {});
 

@@ -56,6 +56,7 @@ class BlobClient : public Client {
  public:
   Result<boost::json::value> request(std::string_view, std::string_view target,
                                      std::string_view body) override {
+    if (target == "/v1/status") return boost::json::value{{"home", home}};
     if (target == "/v1/blobs") return keep(boost::json::parse({body.data(), body.size()}));
     EXPECT_EQ(target, "/v1/snapshots");
     ++manifests;
@@ -97,6 +98,7 @@ class BlobClient : public Client {
   Result<void> download(std::string_view, const Sink&) override { return {}; }
   Result<void> stream(std::string_view, StreamListener&) override { return {}; }
 
+  std::string home;
   std::map<std::string, std::string> blobs;
   int manifests = 0;
   boost::json::value manifest;      // the last
@@ -287,6 +289,28 @@ TEST_F(SnapshotTest, a_part_of_the_folder_can_be_chosen) {
   write("top", "x");
   const SnapshotChoice choice{{"./src/", "data/d"}, "b.py\n", ""};
   EXPECT_EQ(names_in("", choice), "data/d;src/a/;");
+}
+
+TEST_F(SnapshotTest, the_home_of_the_daemon_is_left_out_by_whatever_name) {
+  write("work/a", "x");
+  write("work/sub/home/token", "x");
+  write("work/sub/home/work/1/b", "x");
+  fs::create_directory_symlink("work/sub/home", fs::path(folder_) / "other");
+  EXPECT_EQ(names_in("work", {.home = folder_ + "/other"}), "a;sub/;");
+  EXPECT_EQ(names_in("work/sub/home/work/1", {.home = folder_ + "/other"}), "b;");
+  EXPECT_EQ(names_in("work/sub", {.home = folder_ + "/gone"}), "home/token;home/work/1/b;");
+  const auto itself = list_snapshot(folder_ + "/other", kQuiet, {.home = folder_ + "/other"});
+  ASSERT_FALSE(itself);
+  EXPECT_NE(itself.error().message.find("is Tutti's own home"), std::string::npos);
+}
+
+TEST_F(SnapshotTest, a_daemon_is_asked_for_its_home_before_it_is_given_files) {
+  write("work/a", "x");
+  write("work/home/token", "x");
+  BlobClient client;
+  client.home = folder_ + "/work/home";
+  ASSERT_TRUE(take_snapshot(client, folder_ + "/work", kQuiet));
+  EXPECT_EQ(client.manifest.at("files").as_array().size(), 1u);
 }
 
 TEST_F(SnapshotTest, a_known_digest_is_believed_until_the_file_changes) {

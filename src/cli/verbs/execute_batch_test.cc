@@ -44,6 +44,7 @@ class ExecuteBatch : public ScriptedVerbs {
     file("m.yaml", "username: ben\nip: box\n");
     measured(kTwoGpus);
     daemon->answers["POST /v1/nodes/box/check"] = "{}";
+    daemon->answers["GET /v1/status"] = R"({"home":"/nowhere"})";
     daemon->answers["POST /v1/snapshots"] = R"({"digest":"abc","missing":[]})";
     daemon->answers["POST /v1/jobs"] = R"({"id":9,"ids":[9]})";
     tasks(task(1, 1, "succeeded", "\"0\"") + "," + task(2, 4, "succeeded", "\"1\"") + "," +

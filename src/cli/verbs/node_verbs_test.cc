@@ -235,6 +235,7 @@ TEST_F(NodeVerbs, on_is_a_label_and_sends_only_the_variables_that_were_set) {
 TEST_F(NodeVerbs, on_copies_the_work_directory) {
   file("here/code.py", "x");
   daemon->answers["POST /v1/jobs"] = R"({"id":1,"ids":[1]})";
+  daemon->answers["GET /v1/status"] = R"({"home":"/nowhere"})";
   daemon->answers["POST /v1/snapshots"] = R"({"digest":"abc","missing":[]})";
   EXPECT_EQ(call({"submit", "--on", "pool", "-C", folder + "/here", "--", "true"}), 0);
   EXPECT_EQ(body().at("snapshot"), "abc");
