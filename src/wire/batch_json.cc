@@ -1,5 +1,6 @@
 #include "wire/batch_json.h"
 
+#include <algorithm>
 #include <boost/json.hpp>
 
 #include "base/nearest.h"
@@ -35,6 +36,12 @@ std::string as_written(const json::value& value) {
   return out.append(text, at);
 }
 
+// Text that is not UTF-8.
+bool is_encoded(const json::value& value) {
+  const auto* object = value.if_object();
+  return object != nullptr && object->size() == 1 && object->contains("base64");
+}
+
 // One value as words for a shell: scalars and objects are one word, an array one for each element.
 Result<std::string> shell_words(const json::value& value, std::string_view key, Quote quote) {
   if (const auto* array = value.if_array()) {
@@ -48,9 +55,7 @@ Result<std::string> shell_words(const json::value& value, std::string_view key, 
     return words;
   }
   if (value.is_null()) return quote("");
-  const auto* object = value.if_object();
-  const bool encoded = object != nullptr && object->size() == 1 && object->contains("base64");
-  if (is_number_as_written(value) || (!value.is_string() && !encoded))
+  if (is_number_as_written(value) || (!value.is_string() && !is_encoded(value)))
     return quote(as_written(value));
   auto word = word_from_json(value, shown(key));
   if (!word) return word;
@@ -103,10 +108,24 @@ std::vector<Piece> pieces_of(std::string_view pattern) {
   return pieces;
 }
 
-// Refuses places where quoting would not hold, such as inside quotes: as expand_template does.
+bool has_keys(const std::vector<Piece>& pieces) {
+  return std::any_of(pieces.begin(), pieces.end(), [](const Piece& piece) { return piece.key; });
+}
+
+// Refuses places where quoting would not hold, such as inside quotes: as expand_template does. And
+// a pattern without any, whose every task would be the same.
 Result<void> check_places(std::string_view pattern) {
+  const auto pieces = pieces_of(pattern);
+  if (!has_keys(pieces)) {
+    const auto expanded = expand_template(pattern, "x");
+    if (!expanded) return expanded.error();
+    if (pattern.find("{}") != pattern.npos) return {};
+    return invalid_input("the template " + shown(pattern) +
+                         " has no place for values: {key} stands for that of a key, {} for an "
+                         "element that is a single value");
+  }
   std::string skeleton;
-  for (const Piece& piece : pieces_of(pattern)) {
+  for (const Piece& piece : pieces) {
     if (piece.key) {
       skeleton += "{}";
       continue;
@@ -146,9 +165,27 @@ Result<std::string> filled(std::string_view pattern, const json::object& object)
   return line;
 }
 
+// With a pattern data is never a command.
+Result<std::string> filled(std::string_view pattern, const json::value& element) {
+  const bool keys = has_keys(pieces_of(pattern));
+  const auto* object = element.if_object();
+  if (keys && object != nullptr) return filled(pattern, *object);
+  if (keys)
+    return invalid_input("--template with {key} places needs objects with keys, not " +
+                         shown(as_written(element)));
+  if (element.is_array() || (object != nullptr && !is_encoded(element)))
+    return invalid_input("--template with {} needs single values, not " +
+                         shown(as_written(element)) + "; name keys of objects, as in {key}");
+  const bool text = element.is_string() || is_encoded(element);
+  if (element.is_null()) return expand_template(pattern, "");
+  if (!text || is_number_as_written(element)) return expand_template(pattern, as_written(element));
+  const auto word = word_from_json(element, "the value");
+  return word ? expand_template(pattern, *word) : word;
+}
+
 Result<std::string> command_of(const json::value& element, std::string_view pattern) {
+  if (!pattern.empty()) return filled(pattern, element);
   if (const auto* object = element.if_object()) {
-    if (!pattern.empty()) return filled(pattern, *object);
     const auto* command = object->if_contains("command");
     if (command == nullptr) {
       return invalid_input("an object needs a pattern with {key} places, or a key 'command'");

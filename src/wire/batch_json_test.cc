@@ -65,6 +65,27 @@ TEST(BatchJson, a_place_inside_quotes_is_refused) {
   EXPECT_THAT(error_of_batch(R"([{"k":"v"}])", "echo \"{k}\""), HasSubstr("outside of quotes"));
 }
 
+TEST(BatchJson, with_a_pattern_data_is_never_a_command) {
+  EXPECT_THAT(error_of_batch(R"(["rm -rf ./precious"])", "echo item {name}"),
+              HasSubstr("element 1: --template with {key} places needs objects with keys"));
+  EXPECT_THAT(error_of_batch("{\"name\":1}\n[\"rm\",\"x\"]", "echo {name}"),
+              HasSubstr("line 2: --template"));
+  EXPECT_THAT(error_of_batch(R"([["rm","x"]])", "echo {}"), HasSubstr("needs single values"));
+  EXPECT_THAT(error_of_batch(R"([{"command":"rm x"}])", "echo {}"), HasSubstr("element 1: "));
+}
+
+TEST(BatchJson, single_values_fill_braces_as_lines_do) {
+  EXPECT_THAT(lines(R"(["a; b",1.0,true,null,{"base64":"Yg=="}])", "echo {} '{x y}' ${HOME}"),
+              ElementsAre("echo 'a; b' '{x y}' ${HOME}", "echo 1.0 '{x y}' ${HOME}",
+                          "echo true '{x y}' ${HOME}", "echo '' '{x y}' ${HOME}",
+                          "echo b '{x y}' ${HOME}"));
+}
+
+TEST(BatchJson, a_pattern_without_a_place_is_refused) {
+  EXPECT_THAT(error_of_batch(R"([{"k":"v"}])", "echo {{k}}"), HasSubstr("has no place for values"));
+  EXPECT_THAT(error_of_batch(R"(["v"])", "echo '{}'"), HasSubstr("in quotes"));
+}
+
 TEST(BatchJson, a_missing_key_is_named_with_the_nearest_one) {
   EXPECT_THAT(error_of_batch(R"([{"seed":1},{"seeds":2}])", "x {seed}"),
               testing::AllOf(HasSubstr("element 2"), HasSubstr("did you mean 'seeds'")));

@@ -39,7 +39,7 @@ constexpr Option kOwnOptions[] = {
      0,
      Kind::kValue,
      "TEMPLATE",
-     "with --from-json: the command, with {key} for values",
+     "with --from-json: the command, with {key} for values of objects, {} for single values",
      {}},
     {"detach", 0, Kind::kFlag, {}, "return at once", {}},
     kDryRunOption,
@@ -64,6 +64,8 @@ Result<BatchFile> read_batch(const Arguments& arguments) {
     if (arguments.has("each-line")) {
       return invalid_input("--each-line and --from-json exclude each other");
     }
+    if (arguments.has("template") && arguments.value("template").empty())
+      return invalid_input("--template is empty; write a command such as 'train --lr {lr}'");
     // As a file without commands is.
     if (text->find_first_not_of(" \t\r\n") == std::string::npos) return BatchFile{};
     auto lines = lines_from_json(*text, arguments.value("template"));
