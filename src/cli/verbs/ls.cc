@@ -5,6 +5,7 @@
 #include <boost/json.hpp>
 #include <cstdint>
 #include <optional>
+#include <set>
 
 #include "cli/arguments.h"
 #include "cli/interrupt.h"
@@ -104,6 +105,15 @@ Result<Page> fetch_default(Client& client, const std::string& filters) {
   if (!page) return page;
   auto finished = fetch(client, {std::string(kFinishedStates), filters, kFinishedShown});
   if (!finished) return finished;
+  // What ended between the two requests is in both: the second tells how it is now.
+  std::set<std::int64_t> ended;
+  for (const json::value& job : finished->values) ended.insert(integer_at(job, "id").value_or(0));
+  auto& values = page->values;
+  values.erase(std::remove_if(values.begin(), values.end(),
+                              [&](const json::value& job) {
+                                return ended.contains(integer_at(job, "id").value_or(0));
+                              }),
+               values.end());
   for (json::value& job : finished->values) page->values.push_back(std::move(job));
   return page;
 }

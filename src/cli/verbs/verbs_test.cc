@@ -219,6 +219,15 @@ TEST_F(VerbTest, ls_shows_the_unfinished_and_the_newest_finished) {
   EXPECT_THAT(screen.out_text, HasSubstr("2 jobs: 1 running, 0 queued\n"));
 }
 
+TEST_F(VerbTest, ls_shows_a_job_once_that_ends_between_its_two_requests) {
+  daemon->answers["GET /v1/jobs?limit=50&state=queued,starting,running"] =
+      R"({"jobs":[{"id":9,"state":"running"},{"id":8,"state":"running"}],"next_before":null})";
+  daemon->answers["GET /v1/jobs?limit=10&state=succeeded,failed,cancelled,skipped"] =
+      R"({"jobs":[{"id":9,"state":"failed"},{"id":7,"state":"failed"}],"next_before":null})";
+  EXPECT_EQ(call({"ls", "-q"}), 0);
+  EXPECT_EQ(screen.out_text, "8\n9\n7\n");
+}
+
 TEST_F(VerbTest, ls_of_a_job_that_is_not_there_fails_and_of_a_task_is_a_usage_error) {
   daemon->answers["GET /v1/jobs?limit=1000&ids=99"] = R"({"jobs":[],"next_before":null})";
   EXPECT_EQ(call({"ls", "99"}), 1);
