@@ -25,6 +25,39 @@ Result<void> check_tasks(const Job& job, const Selection& selection) {
   return {};
 }
 
+bool is_retryable(TaskState state) {
+  return is_final(state) && state != TaskState::kSucceeded;
+}
+
+// Of single tasks the message is about these: of the others there may be something left.
+Error nothing_to_cancel(const Job* job, const Selection& selection) {
+  const std::uint64_t id = selection.job.value;
+  const std::size_t named = selection.tasks.size();
+  if (job == nullptr || named == 0)
+    return conflict(fmt::format("job {} has nothing left to cancel", id));
+  if (named > 1)
+    return conflict(fmt::format("of job {} none of the {} tasks is left to cancel", id, named));
+  const std::uint32_t index = selection.tasks.front();
+  return conflict(fmt::format("task {}.{} has nothing left to cancel: it {}", id,
+                              job->tasks.label(index),
+                              is_final(job->state_of(index)) ? "has ended" : "is being ended"));
+}
+
+Error nothing_to_retry(const Job& job, const Selection& selection) {
+  const std::uint64_t id = job.id.value;
+  const std::size_t named = selection.tasks.size();
+  if (named == 0)
+    return conflict(fmt::format("job {} has nothing to retry: {}", id,
+                                job.finished_at ? "every task of it succeeded"
+                                                : "none of its tasks has ended without success"));
+  if (named > 1)
+    return conflict(
+        fmt::format("of job {} none of the {} tasks has ended without success", id, named));
+  const std::uint32_t index = selection.tasks.front();
+  return conflict(fmt::format("task {}.{} has nothing to retry: it {}", id, job.tasks.label(index),
+                              is_final(job.state_of(index)) ? "succeeded" : "has not ended"));
+}
+
 }  // namespace
 
 template <typename T>
@@ -311,7 +344,7 @@ Result<Changed> Controller::accept_cancel(const std::vector<Selection>& selectio
     if (tasks > 0) changed.jobs.push_back(selection.job);
   }
   if (changed.tasks == 0 && selections.size() == 1)
-    return conflict(fmt::format("job {} has nothing left to cancel", selections[0].job.value));
+    return nothing_to_cancel(ledger_.find_job(selections[0].job), selections[0]);
   return changed;
 }
 
@@ -332,23 +365,18 @@ Result<Changed> Controller::accept_retry(const Selection& selection) {
     if (!live) ledger_.retire({selection.job});
     return known.error();
   }
-  const auto retryable = [&](TaskState state) {
-    return is_final(state) && state != TaskState::kSucceeded;
-  };
   std::uint64_t tasks = 0;
   if (selection.tasks.empty()) {
     for (const TaskState state : {TaskState::kFailed, TaskState::kCancelled, TaskState::kSkipped})
       tasks += job.counts[state];
   } else {
     for (const std::uint32_t index : selection.tasks)
-      tasks += retryable(job.state_of(index)) ? 1 : 0;
+      tasks += is_retryable(job.state_of(index)) ? 1 : 0;
   }
   if (tasks == 0) {
-    const bool finished = static_cast<bool>(job.finished_at);
+    const Error nothing = nothing_to_retry(job, selection);
     if (!live) ledger_.retire({selection.job});
-    return conflict(fmt::format(
-        "job {} has nothing to retry: {}", selection.job.value,
-        finished ? "every task of it succeeded" : "none of its tasks has ended without success"));
+    return nothing;
   }
   record(RetryRequested{selection.job, selection.tasks});
   return Changed{tasks, {selection.job}};

@@ -236,6 +236,22 @@ TEST_F(ControllerTest, cancelling_what_has_ended_is_a_conflict) {
   EXPECT_EQ(world.cancel(job).error().code, ErrorCode::kConflict);
 }
 
+TEST_F(ControllerTest, a_refusal_is_about_the_tasks_that_were_named) {
+  JobSpec array = spec(cpus(1), seconds(10), 3);
+  array.tasks = {.shape = TaskSet::Shape::kArray, .count = 3, .first = 1};
+  const JobId job = submit(array);
+  world.controller().report({AttemptEnded{{{job, 1}, 1}, world.now(), world.now(), {}, true}});
+  world.advance(seconds(1));
+  const auto refused = [](const Result<Changed>& result) { return result.error().message; };
+  EXPECT_EQ(refused(world.retry(job, {1})), "task 1.2 has nothing to retry: it succeeded");
+  EXPECT_EQ(refused(world.retry(job, {0})), "task 1.1 has nothing to retry: it has not ended");
+  EXPECT_EQ(refused(world.retry(job, {0, 1})),
+            "of job 1 none of the 2 tasks has ended without success");
+  EXPECT_EQ(refused(world.cancel(job, {1})), "task 1.2 has nothing left to cancel: it has ended");
+  EXPECT_EQ(world.cancel(job, {0})->tasks, 1u);
+  EXPECT_EQ(refused(world.cancel(job, {0, 1})), "of job 1 none of the 2 tasks is left to cancel");
+}
+
 TEST_F(ControllerTest, a_retry_of_what_succeeded_is_refused_also_in_the_round_in_which_it_ended) {
   const JobId job = submit(spec(cpus(1)));
   world.controller().report({AttemptEnded{{{job, 0}, 1}, world.now(), world.now(), {}, true}});
