@@ -2,7 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/json.hpp>
+#include <functional>
+#include <string>
+#include <utility>
 
 #include "client/views.h"
 #include "core/spec/selector.h"
@@ -19,14 +23,28 @@ Result<std::uint64_t> last_job(Client& client) {
   return static_cast<std::uint64_t>(*id);
 }
 
-}  // namespace
+// Numbers of a range that no job has, or has any more, are passed over.
+Result<void> drop_holes(Client& client, std::vector<SelectedJob>& jobs) {
+  std::vector<std::uint64_t> ids;
+  for (const SelectedJob& job : jobs) {
+    if (job.of_range) ids.push_back(job.job.value);
+  }
+  if (ids.empty()) return {};
+  const auto present = present_jobs(client, std::move(ids));
+  if (!present) return present.error();
+  std::erase_if(jobs, [&](const SelectedJob& job) {
+    return job.of_range && !present->contains(job.job.value);
+  });
+  return {};
+}
 
-Result<Chosen> choose(Client& client, std::string_view selector) {
-  auto parsed = parse_selector(selector);
-  if (!parsed) return parsed.error();
+Result<Chosen> look_up(Client& client, SelectedJobs selected, std::string_view selector) {
+  if (auto done = drop_holes(client, selected.jobs); !done) return done.error();
+  if (selected.jobs.empty() && !selected.all)
+    return not_found("there is no job of " + shown(selector));
   Chosen chosen;
-  chosen.all = parsed->all;
-  for (SelectedJob& job : parsed->jobs) {
+  chosen.all = selected.all;
+  for (SelectedJob& job : selected.jobs) {
     std::uint64_t id = job.job.value;
     if (id == 0) {
       auto last = last_job(client);
@@ -38,15 +56,43 @@ Result<Chosen> choose(Client& client, std::string_view selector) {
   return chosen;
 }
 
+}  // namespace
+
+Result<Chosen> choose(Client& client, std::string_view selector) {
+  auto selected = parse_selector(selector);
+  if (!selected) return selected.error();
+  return look_up(client, *std::move(selected), selector);
+}
+
+Result<std::set<std::uint64_t>> present_jobs(Client& client, std::vector<std::uint64_t> ids) {
+  std::set<std::uint64_t> present;
+  std::sort(ids.begin(), ids.end(), std::greater<>());
+  for (auto next = ids.begin(); next != ids.end();) {
+    const auto left = static_cast<std::uint64_t>(ids.end() - next);
+    auto answer = client.request(
+        "GET",
+        fmt::format("/v1/jobs?limit={}&before={}", std::min<std::uint64_t>(left, 1000), *next + 1),
+        {});
+    if (!answer) return answer.error();
+    const std::vector<JobView> page = job_views(*answer);
+    if (page.empty()) break;
+    for (const JobView& job : page) present.insert(job.id);
+    next = std::find_if(next, ids.end(), [&](std::uint64_t id) { return id < page.back().id; });
+  }
+  return present;
+}
+
 Result<ChosenJob> choose_one(Client& client, std::string_view selector) {
-  auto chosen = choose(client, selector);
-  if (!chosen) return chosen.error();
-  if (chosen->all || chosen->jobs.size() != 1 || chosen->jobs[0].labels.size() > 1) {
+  auto selected = parse_selector(selector);
+  if (!selected) return selected.error();
+  if (selected->all || selected->jobs.size() != 1 || selected->jobs[0].labels.size() > 1) {
     return invalid_input(
         fmt::format("{} names several; this verb takes one job, or one task such as "
                     "12.3",
                     shown(selector)));
   }
+  auto chosen = look_up(client, *std::move(selected), selector);
+  if (!chosen) return chosen.error();
   return std::move(chosen->jobs[0]);
 }
 

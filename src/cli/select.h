@@ -2,6 +2,7 @@
 
 #include <boost/json/fwd.hpp>
 #include <cstdint>
+#include <set>
 #include <string_view>
 #include <vector>
 
@@ -22,8 +23,12 @@ struct Chosen {
   std::vector<ChosenJob> jobs;
 };
 
-// An Error with kInvalidInput is a usage error.
+// Of a range, those that are there; an error if that leaves nothing. An Error with kInvalidInput is
+// a usage error.
 Result<Chosen> choose(Client& client, std::string_view selector);
+
+// Which of these jobs there are.
+Result<std::set<std::uint64_t>> present_jobs(Client& client, std::vector<std::uint64_t> ids);
 
 // The one job, and at most one task of it, that verbs such as logs and explain take.
 Result<ChosenJob> choose_one(Client& client, std::string_view selector);

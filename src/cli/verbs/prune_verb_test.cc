@@ -57,6 +57,7 @@ TEST_F(PruneVerb, a_pipe_is_refused_unless_there_is_nothing_to_forget) {
 }
 
 TEST_F(PruneVerb, selectors_and_ages_are_said_to_the_daemon) {
+  daemon->answers["GET /v1/jobs?limit=2&before=5"] = R"({"jobs":[{"id":4},{"id":3}]})";
   EXPECT_EQ(call({"prune", "-y", "-q", "--older-than", "0", "1,3-4", "last"}), 0);
   EXPECT_EQ(body(), boost::json::parse(R"({"jobs":[1,3,4,9],"older_than_s":0})"));
   EXPECT_EQ(call({"prune", "-yq", "--older-than=1500ms", "all"}), 0);

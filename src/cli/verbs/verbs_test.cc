@@ -399,6 +399,7 @@ TEST_F(VerbTest, workers_that_cannot_be_meant_are_usage_errors) {
 }
 
 TEST_F(VerbTest, cancelling_several_jobs_on_a_pipe_needs_yes) {
+  daemon->answers["GET /v1/jobs?limit=2&before=7"] = R"({"jobs":[{"id":6},{"id":5}]})";
   EXPECT_EQ(call({"cancel", "3,5-6"}), 2);
   EXPECT_EQ(call({"cancel", "all"}), 2);
   EXPECT_THAT(asked.requests, Not(Contains("POST /v1/cancel")));
@@ -441,9 +442,37 @@ TEST_F(VerbTest, wait_returns_the_first_code_that_is_not_zero) {
   stream("/v1/jobs/1/stream", {}, R"({"id":1,"state":"succeeded","exit_code":0})");
   stream("/v1/jobs/2/stream", {}, R"({"id":2,"state":"failed","exit_code":5,"ending":"exited"})");
   stream("/v1/jobs/3/stream", {}, R"({"id":3,"state":"cancelled","exit_code":130})");
+  daemon->answers["GET /v1/jobs?limit=3&before=4"] = R"({"jobs":[{"id":3},{"id":2},{"id":1}]})";
   EXPECT_EQ(call({"wait", "1"}), 0);
   EXPECT_EQ(call({"wait", "1-3"}), 5);
   EXPECT_EQ(call({"wait", "3"}), 130);
+}
+
+TEST_F(VerbTest, wait_tells_of_what_is_not_there_before_it_waits) {
+  stream("/v1/jobs/5/stream", {}, R"({"id":5,"state":"succeeded","exit_code":0})");
+  daemon->answers["GET /v1/jobs?limit=2&before=100000"] = R"({"jobs":[{"id":9},{"id":5}]})";
+  EXPECT_EQ(call({"wait", "5,99999"}), 1);
+  EXPECT_EQ(screen.err_text, "tutti wait: there is no job 99999\n");
+  daemon->answers["GET /v1/jobs?limit=1&before=6"] = R"({"jobs":[{"id":5}]})";
+  daemon->answers["GET /v1/jobs/5/tasks?from=1&limit=1"] = R"({"tasks":[{"task":1}]})";
+  daemon->answers["GET /v1/jobs/5/tasks?from=7&limit=1"] = R"({"tasks":[{"task":8}]})";
+  EXPECT_EQ(call({"wait", "5.1,5.7"}), 1);
+  EXPECT_THAT(screen.err_text, HasSubstr("job 5 has no task 7\n"));
+}
+
+TEST_F(VerbTest, holes_of_a_range_are_passed_over_unless_nothing_is_left) {
+  daemon->answers["GET /v1/jobs?limit=5&before=6"] = R"({"jobs":[{"id":4},{"id":2}]})";
+  daemon->answers["GET /v1/jobs?limit=1&before=2"] = R"({"jobs":[]})";
+  daemon->answers["POST /v1/cancel"] = R"({"tasks":2,"jobs":[2,4]})";
+  EXPECT_EQ(call({"cancel", "-y", "1-5"}), 0);
+  EXPECT_EQ(asked.last_body, R"({"jobs":[{"id":2},{"id":4}]})");
+  daemon->answers["GET /v1/jobs?limit=4&before=6"] = R"({"jobs":[{"id":4},{"id":2}]})";
+  EXPECT_EQ(call({"cancel", "-y", "1-5,3"}), 0);
+  EXPECT_EQ(asked.last_body, R"({"jobs":[{"id":2},{"id":3},{"id":4}]})");
+  daemon->answers["GET /v1/jobs?limit=2&before=10"] = R"({"jobs":[{"id":4},{"id":2}]})";
+  EXPECT_EQ(call({"cancel", "-y", "8-9"}), 1);
+  EXPECT_THAT(screen.err_text, HasSubstr("there is no job of '8-9'"));
+  EXPECT_EQ(call({"show", "8-9"}), 2);
 }
 
 TEST_F(VerbTest, wait_for_one_task_returns_its_code_and_says_how_it_ended) {

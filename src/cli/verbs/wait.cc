@@ -31,10 +31,30 @@ constexpr Example kExamples[] = {{"tutti wait last && ./next-step", "go on when 
                                  {"tutti wait --timeout 1h all", "until nothing is left to do"},
                                  {"tutti wait 12.7", "one task"}};
 
+// What is not there is told at once, not when those before it have ended.
+Result<void> look_up(Client& client, const std::vector<ChosenJob>& jobs) {
+  std::vector<std::uint64_t> ids;
+  for (const ChosenJob& job : jobs) ids.push_back(job.id);
+  const auto present = present_jobs(client, std::move(ids));
+  if (!present) return present.error();
+  for (const ChosenJob& job : jobs) {
+    if (!present->contains(job.id)) return not_found(fmt::format("there is no job {}", job.id));
+    for (const std::int64_t label : job.labels) {
+      if (auto task = fetch_task(client, job.id, label); !task) return task.error();
+    }
+  }
+  return {};
+}
+
 // What is waited for, one after the other: jobs, or single tasks of them.
 Result<std::vector<FollowOptions>> wanted(Session& session, const std::string& selector) {
   auto chosen = choose(session.client(), selector);
   if (!chosen) return chosen.error();
+  const bool several =
+      chosen->jobs.size() > 1 || (!chosen->jobs.empty() && chosen->jobs[0].labels.size() > 1);
+  if (several) {
+    if (auto found = look_up(session.client(), chosen->jobs); !found) return found.error();
+  }
   if (chosen->all) {
     auto ids = job_ids(session.client(), kUnfinishedStates);
     if (!ids) return ids.error();

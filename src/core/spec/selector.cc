@@ -41,9 +41,16 @@ Result<Range> parse_range(std::string_view text, std::string_view whole) {
 class Collector {
  public:
   // The room left below kMaxSelected was checked by the caller.
-  void add_job(std::uint64_t job) { entry(job).whole = true; }
+  void add_jobs(const Range& jobs) {
+    for (std::uint64_t job = jobs.first; job <= jobs.last; ++job) {
+      Entry& found = entry(job);
+      found.whole = true;
+      found.of_range = found.of_range && jobs.size() > 1;
+    }
+  }
   void add_labels(std::uint64_t job, const Range& range) {
     Entry& found = entry(job);
+    found.of_range = false;
     for (std::uint64_t label = range.first; label <= range.last; ++label) {
       found.labels.push_back(static_cast<std::int64_t>(label));
     }
@@ -54,7 +61,7 @@ class Collector {
       if (entry.whole) entry.labels.clear();
       std::sort(entry.labels.begin(), entry.labels.end());
       entry.labels.erase(std::unique(entry.labels.begin(), entry.labels.end()), entry.labels.end());
-      selection.jobs.push_back({JobId(entry.job), std::move(entry.labels)});
+      selection.jobs.push_back({JobId(entry.job), std::move(entry.labels), entry.of_range});
     }
     return selection;
   }
@@ -64,10 +71,11 @@ class Collector {
     std::uint64_t job = 0;
     bool whole = false;
     std::vector<std::int64_t> labels;
+    bool of_range = true;
   };
   Entry& entry(std::uint64_t job) {
     const auto [found, added] = index_.try_emplace(job, entries_.size());
-    if (added) entries_.push_back({job, false, {}});
+    if (added) entries_.push_back({.job = job});
     return entries_[found->second];
   }
   std::vector<Entry> entries_;
@@ -86,7 +94,7 @@ Result<std::uint64_t> add_piece(std::string_view piece, std::string_view whole, 
     jobs = *range;
   }
   if (dot == std::string_view::npos) {
-    for (std::uint64_t job = jobs.first; job <= jobs.last; ++job) into.add_job(job);
+    into.add_jobs(jobs);
     return jobs.size();
   }
   if (jobs.size() != 1) return bad_selector(whole, "tasks can be named of one job at a time");

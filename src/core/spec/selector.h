@@ -13,6 +13,7 @@ namespace tutti {
 struct SelectedJob {
   JobId job;                         // zero: the last job that was submitted
   std::vector<std::int64_t> labels;  // empty: the whole job
+  bool of_range = false;             // named by a range alone, such as 5-8, which may have holes
   bool operator==(const SelectedJob&) const = default;
 };
 

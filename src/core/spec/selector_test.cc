@@ -14,6 +14,10 @@ SelectedJob job(std::uint64_t id, std::vector<std::int64_t> labels = {}) {
   return {JobId(id), std::move(labels)};
 }
 
+SelectedJob of_range(std::uint64_t id) {
+  return {JobId(id), {}, true};
+}
+
 TEST(Selector, names_all_jobs) {
   EXPECT_TRUE(parse_selector("all")->all);
   EXPECT_THAT(parse_selector("all")->jobs, IsEmpty());
@@ -26,7 +30,7 @@ TEST(Selector, names_the_last_job_with_number_zero) {
 
 TEST(Selector, expands_lists_and_ranges_in_the_order_written) {
   EXPECT_THAT(parse_selector("9, 3,5-8")->jobs,
-              ElementsAre(job(9), job(3), job(5), job(6), job(7), job(8)));
+              ElementsAre(job(9), job(3), of_range(5), of_range(6), of_range(7), of_range(8)));
 }
 
 TEST(Selector, names_tasks_by_their_labels) {
@@ -37,7 +41,8 @@ TEST(Selector, names_tasks_by_their_labels) {
 
 TEST(Selector, merges_what_is_said_about_one_job) {
   EXPECT_THAT(parse_selector("12.3,12.1-3,3-4,3")->jobs,
-              ElementsAre(job(12, {1, 2, 3}), job(3), job(4)));
+              ElementsAre(job(12, {1, 2, 3}), job(3), of_range(4)));
+  EXPECT_THAT(parse_selector("3-5,5,4.1,3-4")->jobs, ElementsAre(of_range(3), job(4), job(5)));
   EXPECT_THAT(parse_selector("12.3,12")->jobs, ElementsAre(job(12)));
   EXPECT_THAT(parse_selector("12,12.3")->jobs, ElementsAre(job(12)));
 }
