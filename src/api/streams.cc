@@ -57,10 +57,11 @@ std::string event_text(std::string_view name, std::string_view data) {
 }
 
 Result<std::optional<TaskRow>> only_task(History& history, const JobSummary& summary) {
-  const bool untouched = summary.row.counts[TaskState::kQueued] > 0 && !summary.row.started_at;
-  if (summary.tasks.count != 1 || untouched) return std::optional<TaskRow>();
+  if (summary.tasks.count != 1) return std::optional<TaskRow>();
   auto row = task_row(history, {summary.row.id, 0});
   if (!row) return row.error();
+  const bool untried = row->state == TaskState::kQueued && row->attempts == 0;
+  if (untried) return std::optional<TaskRow>();
   return std::optional<TaskRow>(std::move(*row));
 }
 

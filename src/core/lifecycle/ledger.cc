@@ -61,6 +61,8 @@ void Ledger::on(const RetryRequested& body, TimePoint /*at*/, Changes& changes) 
     const auto other = jobs_.find(dependency.job);
     return begun || other == jobs_.end() || other->second.finished_at;
   });
+  // It runs anew: the time in between is none of its run.
+  if (job.finished_at) job.started_at = TimePoint();
   job.finished_at = TimePoint();
   if (is_elastic(ranks_of(job))) elastic_.insert(job.id);
   job.exit_status = 0;

@@ -250,6 +250,24 @@ TEST(ledger, a_retry_queues_all_that_did_not_succeed) {
   EXPECT_EQ(broken_invariant(world.ledger), "");
 }
 
+TEST(ledger, a_finished_job_that_is_retried_has_not_started_yet) {
+  World world({node("a", 4)});
+  const JobId job = world.submit(spec(cpus(1), seconds(1), 2));
+  world.run();
+  world.end({job, 0}, failed());
+  world.happen(RetryRequested{job, {0}});
+  EXPECT_EQ(world.ledger.find_job(job)->started_at, world.now);  // the other still runs
+  world.end({job, 1});
+  world.run();
+  world.end({job, 0}, failed());
+  ASSERT_TRUE(world.ledger.find_job(job)->finished_at);
+  world.wait(seconds(86400));
+  world.happen(RetryRequested{job, {0}});
+  EXPECT_FALSE(world.ledger.row(*world.ledger.find_job(job)).started_at);
+  world.run();
+  EXPECT_EQ(world.ledger.row(*world.ledger.find_job(job)).started_at, world.now);
+}
+
 TEST(ledger, a_retry_of_one_task_leaves_the_job_the_status_of_those_that_failed) {
   World world({node("a", 4)});
   const JobId job = world.submit(spec(cpus(1), seconds(1), 3));

@@ -43,7 +43,7 @@ struct JobRow {
   TaskState rest = TaskState::kQueued;
   TaskCounts counts;
   TimePoint submitted_at;
-  TimePoint started_at;   // first start of any task
+  TimePoint started_at;   // first start of any task since it was queued, or retried once finished
   TimePoint finished_at;  // zero while unfinished
   int exit_status = 0;    // of the first task that failed
   bool operator==(const JobRow&) const = default;
