@@ -15,6 +15,11 @@ bool was_moved(bool gang, const ActiveAttempt& attempt, const Outcome& outcome) 
   return outcome.ending == Ending::kRecalled || outcome.ending == Ending::kPreempted;
 }
 
+// The first start that is known of: reports of several nodes come in any order.
+void note_start(Job& job, TimePoint started) {
+  if (started && (!job.started_at || started < job.started_at)) job.started_at = started;
+}
+
 }  // namespace
 
 void Ledger::apply(const Event& event, Changes& changes) {
@@ -123,7 +128,7 @@ void Ledger::on(const AttemptStarted& body, TimePoint /*at*/, Changes& changes) 
   attempt.pid = body.pid;
   attempt.pid_birth = body.pid_birth;
   if (attempt.staged) unstage(lanes_.at(attempt.lane), attempt);
-  if (!job.started_at) job.started_at = body.started_at;
+  note_start(job, body.started_at);
   set_state(job, body.attempt.task.index, TaskState::kRunning);
   changes.jobs.insert(job.id);
   changes.tasks.push_back(task_row(job, body.attempt.task.index, &attempt));
@@ -157,7 +162,7 @@ ActiveAttempt Ledger::let_go(Job& job, const AttemptEnded& body, Changes& change
   ActiveAttempt attempt = std::move(it->second);
   active_.erase(it);
   if (body.started_at) attempt.started_at = body.started_at;
-  if (attempt.started_at && !job.started_at) job.started_at = attempt.started_at;
+  note_start(job, attempt.started_at);
   leave_lane(attempt, body.released);
   hand_on(attempt.lane, changes);
   const GroupKey& key = groups_[job.group].key;

@@ -268,6 +268,19 @@ TEST(ledger, a_finished_job_that_is_retried_has_not_started_yet) {
   EXPECT_EQ(world.ledger.row(*world.ledger.find_job(job)).started_at, world.now);
 }
 
+TEST(ledger, a_job_started_with_its_first_task_whichever_is_told_first) {
+  World world({node("a", 4)});
+  const JobId job = world.submit(spec(cpus(1), seconds(1), 3));
+  world.pass();
+  const TimePoint placed = world.now;
+  world.wait(seconds(5));
+  world.happen(AttemptStarted{{{job, 1}, 1}, placed + seconds(2), 1});
+  world.happen(AttemptStarted{{{job, 0}, 1}, placed + seconds(1), 1});
+  EXPECT_EQ(world.ledger.find_job(job)->started_at, placed + seconds(1));
+  world.happen(AttemptEnded{{{job, 2}, 1}, placed, world.now, {}, true});
+  EXPECT_EQ(world.ledger.find_job(job)->started_at, placed);
+}
+
 TEST(ledger, a_retry_of_one_task_leaves_the_job_the_status_of_those_that_failed) {
   World world({node("a", 4)});
   const JobId job = world.submit(spec(cpus(1), seconds(1), 3));
