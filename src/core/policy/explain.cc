@@ -178,8 +178,12 @@ Explanation explain_in_row(const Ledger& ledger, JobId id, std::uint32_t task, T
   }
   if (!answer.reasons.empty()) return answer;
   const Snapshot snapshot = snapshot_of(ledger, now, Ordering::kFair, Reach::kAll);
-  if (const auto position = position_of(snapshot, job.group))
-    explain_ready({ledger, snapshot, *position, older_in_group(ledger, job, task)}, job, answer);
+  if (const auto position = position_of(snapshot, job.group)) {
+    const Waiting waiting{ledger, snapshot, *position, older_in_group(ledger, job, task)};
+    explain_ready(waiting, job, answer);
+    if (answer.remedies.empty() && answer.reasons.front().code != ReasonCode::kStarting)
+      add_combinations(waiting, id, answer.remedies);
+  }
   return answer;
 }
 

@@ -307,13 +307,14 @@ TEST(remedy, of_its_own_job_single_tasks_are_named) {
                                                       "the end of task 1.2 (tutti cancel 1.2)"));
 }
 
-TEST(remedy, an_end_that_would_help_somebody_else_is_not_offered) {
+TEST(remedy, an_end_that_would_help_somebody_else_is_not_offered_alone) {
   World world({node("a", 4)});
   world.submit(spec(cpus(4)));
   world.run();
   world.submit(spec(cpus(4)));
   const JobId job = world.submit(spec(cpus(3)));
-  EXPECT_THAT(world.why(job).remedies, IsEmpty());
+  EXPECT_THAT(world.why(job).remedies,
+              ElementsAre("a higher --priority and the end of job 1 (tutti cancel 1)"));
 }
 
 TEST(remedy, a_smaller_request_starts_it) {
@@ -335,7 +336,8 @@ TEST(remedy, a_smaller_request_is_not_offered_where_the_room_is_kept) {
   world.run();
   world.submit(named("bob", cpus(4)));
   const JobId job = world.submit(named("bob", cpus(2)));
-  EXPECT_THAT(world.why(job).remedies, IsEmpty());
+  EXPECT_THAT(world.why(job).remedies,
+              ElementsAre("a higher --priority and the end of job 1 (tutti cancel 1)"));
 }
 
 TEST(remedy, several_ends_are_named_where_one_is_not_enough) {
@@ -360,6 +362,47 @@ TEST(remedy, of_several_ends_those_that_come_first_and_are_needed_are_named) {
   world.run();
   EXPECT_THAT(world.why(world.submit(spec(cpus(5)))).remedies,
               ElementsAre("the end of jobs 2 and 3 (tutti cancel 2,3)"));
+}
+
+JobSpec of_kind(const char* kind) {
+  JobSpec one = spec(cpus(1));
+  one.kind = kind;
+  return one;
+}
+
+TEST(remedy, behind_others_several_ends_or_a_priority_and_fewer_start_it) {
+  for (const bool apart : {false, true}) {
+    World world(apart ? std::vector{node("a", 1), node("b", 1)} : std::vector{node("a", 2)});
+    for (int i = 0; i < 2; ++i) world.submit(spec(cpus(1)));
+    world.run();
+    world.submit(of_kind("first"));
+    const JobId job = world.submit(of_kind("second"));
+    EXPECT_THAT(world.why(job).remedies,
+                ElementsAre("the end of jobs 1 and 2 (tutti cancel 1,2)",
+                            "a higher --priority and the end of job 1 (tutti cancel 1)"));
+    for (const std::uint64_t one : {1u, 2u}) world.end({JobId(one), 0});
+    EXPECT_TRUE(starts(world, job));
+  }
+}
+
+TEST(remedy, of_several_ends_tasks_of_its_own_job_are_named) {
+  World world({node("a", 3)});
+  world.submit(of_kind("other"));
+  world.run();
+  JobSpec array = spec(cpus(1), seconds(10), 5);
+  array.tasks.first = 1;
+  const JobId job = world.submit(array);
+  world.run();
+  EXPECT_THAT(world.why(job, 3).remedies,
+              Contains("the end of job 1 and of task 2.1 (tutti cancel 1,2.1)"));
+}
+
+TEST(remedy, more_than_eight_ends_are_not_named) {
+  World world({node("a", 9)});
+  for (int i = 0; i < 9; ++i) world.submit(spec(cpus(1)));
+  world.run();
+  EXPECT_THAT(world.why(world.submit(spec(cpus(8)))).remedies, ElementsAre(HasSubstr(",8)")));
+  EXPECT_THAT(world.why(world.submit(spec(cpus(9)))).remedies, IsEmpty());
 }
 
 TEST(remedy, a_higher_priority_starts_it) {

@@ -18,8 +18,8 @@ struct Waiting {
   std::uint64_t older = 0;   // tasks of its group that come before it
 };
 
-// Each of these adds changes that alone would start the task now. They are not guessed: each is
-// tried on decide().
+// Each of these adds changes that would start the task now, alone but for the last two. They are
+// not guessed: each is tried on decide().
 
 // Single running jobs whose end would start it, at most three, oldest first. Its own job's end
 // would take it away too, so that of that one single tasks are named.
@@ -39,6 +39,10 @@ void add_resumed_nodes(const Waiting& waiting, std::vector<std::string>& remedie
 
 // To come first.
 void add_priority(const Waiting& waiting, std::vector<std::string>& remedies);
+
+// Where no single change is enough: the ends of at most eight jobs (or tasks of its own) that run,
+// and fewer of them with a higher priority.
+void add_combinations(const Waiting& waiting, JobId own, std::vector<std::string>& remedies);
 
 // The ends of all that its job waits for, if they leave enough room.
 void add_awaited_ends(const Waiting& waiting, const Job& job, std::vector<std::string>& remedies);
