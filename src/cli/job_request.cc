@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/json.hpp>
 #include <filesystem>
 #include <optional>
@@ -228,6 +229,19 @@ void drop_container(JobFileEntry& entry) {
   container = {};
 }
 
+// What the command line says is no fault of the file.
+void drop_overruled(const Arguments& arguments, JobPlace& place) {
+  std::erase_if(place.fields, [&](const auto& field) {
+    std::string option = field.first;
+    std::replace(option.begin(), option.end(), '_', '-');
+    return arguments.has(option);
+  });
+}
+
+Error at_place(const std::string& file, const JobPlace& place, const Error& error) {
+  return {error.code, fmt::format("{}:{}: {}", file, place.line_of(error.message), error.message)};
+}
+
 Result<JobRequests> file_jobs(Session& session, const Arguments& arguments) {
   const std::string& path = arguments.words()[0];
   if (arguments.words().size() > 1) {
@@ -243,16 +257,17 @@ Result<JobRequests> file_jobs(Session& session, const Arguments& arguments) {
   for (JobFileEntry& entry : *entries) {
     const CopyChoice copy = copy_choice(arguments);
     const bool snapshot = (entry.snapshot && !copy.no_copy) || copy.wanted();
-    const std::uint32_t line = entry.line;
+    JobPlace place = std::move(entry.place);
+    drop_overruled(arguments, place);
     if (arguments.has("no-container")) drop_container(entry);
     tell(session, path, entry.notes);
     auto job = entry_job(arguments, std::move(entry), folder);
     if (!job) {
-      return Error{job.error().code, fmt::format("{}:{}: {}", path, line, job.error().message)};
+      return at_place(path, place, job.error());
     }
     requests.jobs.push_back(std::move(*job));
     requests.snapshots.push_back(snapshot);
-    requests.lines.push_back(line);
+    requests.places.push_back(std::move(place));
   }
   return requests;
 }
@@ -308,9 +323,8 @@ Result<JobRequests> jobs_of(Session& session, const Arguments& arguments) {
     if (auto resolved = resolve_last(session, job); !resolved) return resolved.error();
     const auto checked = check(job);
     if (checked) continue;
-    if (requests->lines.empty()) return checked.error();
-    return Error{checked.error().code, fmt::format("{}:{}: {}", requests->file, requests->lines[i],
-                                                   checked.error().message)};
+    if (requests->places.empty()) return checked.error();
+    return at_place(requests->file, requests->places[i], checked.error());
   }
   return requests;
 }

@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "cli/arguments.h"
 #include "cli/session.h"
+#include "core/spec/job_file.h"
 
 namespace tutti {
 
@@ -17,8 +18,8 @@ namespace tutti {
 struct JobRequests {
   boost::json::array jobs;
   std::vector<bool> snapshots;
-  std::string file;                  // that asks for them; empty: none does
-  std::vector<std::uint32_t> lines;  // where each begins there
+  std::string file;              // that asks for them; empty: none does
+  std::vector<JobPlace> places;  // where each stands there
 };
 
 // What is wrong with these jobs, with the name of their file in front.

@@ -59,7 +59,7 @@ def test_a_work_directory_that_is_not_there_is_refused(daemon, write, work, verb
     done = daemon(*verb, "job.yaml")
     assert done.code == 1, done
     # A long path is cut.
-    told = f"job.yaml:1: workdir: cannot use '{work}/nonexistent"[:60]
+    told = f"job.yaml:3: workdir: cannot use '{work}/nonexistent"[:60]
     assert told in done.err and "No such file" in done.err, done
     assert daemon("submit", "-C", "nonexistent", "--", "true").code == 1
     assert daemon.ok("run", "-C", "/", "job.yaml").out == "/\n"

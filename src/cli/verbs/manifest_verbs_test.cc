@@ -285,7 +285,7 @@ TEST_F(ManifestVerbs, faults_name_file_and_line) {
   EXPECT_THAT(screen.err_text, HasSubstr("manifest.yaml:16:9: unknown field 'ramRatoi'"));
   EXPECT_THAT(screen.err_text, HasSubstr("did you mean 'ramRatio'?"));
   EXPECT_EQ(call({"submit", "--array", "1-3", file("job.yaml", kTwoGroups)}), 2);
-  EXPECT_THAT(screen.err_text, HasSubstr("job.yaml:1: workers cannot be combined with array"));
+  EXPECT_THAT(screen.err_text, HasSubstr("job.yaml:3: workers cannot be combined with array"));
   const std::string two = file("two.yaml", "jobs:\n- command: a\n- command: b\n  array: 1-2\n");
   EXPECT_EQ(call({"submit", "-o", "x.txt", two}), 2);
   EXPECT_THAT(screen.err_text, HasSubstr("two.yaml:3: "));

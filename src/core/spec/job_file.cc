@@ -103,7 +103,7 @@ std::vector<std::string_view> JobReader::known_fields() {
 Result<JobFileEntry> JobReader::read(const YamlNode& map) {
   if (map.kind != Kind::kMap)
     return wrong_kind(map, "a job", "fields such as 'command: python train.py'");
-  entry_.line = map.place.line;
+  entry_.place.line = map.place.line;
   for (std::size_t i = 0; i < map.keys.size(); ++i) {
     const Result<void> done = read_field(map.keys[i], map.items[i]);
     if (!done) return done.error();
@@ -114,6 +114,7 @@ Result<JobFileEntry> JobReader::read(const YamlNode& map) {
 
 Result<void> JobReader::read_field(const YamlNode& key, const YamlNode& value) {
   const std::string& name = key.text;
+  entry_.place.fields.emplace(name, key.place.line);
   for (const Field& field : kFields) {
     if (field.name == name) return (this->*field.reader)(value);
   }
@@ -311,11 +312,17 @@ Result<JobFileEntry> entry_of_manifest(const YamlNode& root, const std::string& 
   JobFileEntry entry;
   entry.spec = std::move(manifest->spec);
   entry.notes = std::move(manifest->notes);
-  entry.line = root.place.line;
+  entry.place.line = root.place.line;
   return entry;
 }
 
 }  // namespace
+
+std::uint32_t JobPlace::line_of(std::string_view message) const {
+  const std::size_t end = message.find_first_not_of("abcdefghijklmnopqrstuvwxyz_");
+  const auto field = fields.find(message.substr(0, end));
+  return field == fields.end() ? line : field->second;
+}
 
 Result<std::vector<JobFileEntry>> parse_job_file(std::string_view text,
                                                  const std::string& file_name) {

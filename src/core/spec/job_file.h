@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,6 +11,16 @@
 #include "core/model/job_spec.h"
 
 namespace tutti {
+
+// Where a job and its fields stand in a job file; of a manifest only the job.
+struct JobPlace {
+  std::uint32_t line = 0;
+  std::map<std::string, std::uint32_t, std::less<>> fields;
+
+  // The line of the field with whose name a message begins, else where the job begins.
+  std::uint32_t line_of(std::string_view message) const;
+  bool operator==(const JobPlace&) const = default;
+};
 
 // One job of a job file: what the file itself says. Defaults, paths and the submitter's environment
 // are filled in by the reader of the file.
@@ -22,7 +34,7 @@ struct JobFileEntry {
   std::vector<std::string> after_last;
   bool snapshot = false;  // whether a snapshot of the work directory is wanted
   bool on = false;        // whether it says where to run; that is a label of the spec
-  std::uint32_t line = 0;
+  JobPlace place;
   std::vector<std::string> notes;  // of a manifest: what has no effect, for the user
   bool operator==(const JobFileEntry&) const = default;
 };

@@ -27,6 +27,13 @@ std::string failure(const std::string& text) {
   return entries ? "no error" : entries.error().message;
 }
 
+TEST(JobFile, knows_where_the_field_of_a_message_stands) {
+  const JobPlace place = only("\ncommand: x\noutput: a%q\n\ntime: 1h\n").place;
+  EXPECT_EQ(place.line_of("output: pattern 'a%q' is wrong"), 3u);
+  EXPECT_EQ(place.line_of("time must be more than zero"), 5u);
+  EXPECT_EQ(place.line_of("no command; give one"), 2u);
+}
+
 TEST(JobFile, has_every_field) {
   const JobFileEntry entry = only(R"(
 name: train
@@ -75,7 +82,7 @@ snapshot: true
   spec.stderr_pattern = "err.%t";
   EXPECT_EQ(entry.spec, spec);
   EXPECT_TRUE(entry.snapshot);
-  EXPECT_EQ(entry.line, 2u);
+  EXPECT_EQ(entry.place.line, 2u);
 }
 
 TEST(JobFile, command_may_be_a_shell_line) {
@@ -109,7 +116,7 @@ TEST(JobFile, may_list_several_jobs) {
   ASSERT_TRUE(entries);
   ASSERT_EQ(entries->size(), 2u);
   EXPECT_EQ((*entries)[1].spec.name, "second");
-  EXPECT_EQ((*entries)[1].line, 3u);
+  EXPECT_EQ((*entries)[1].place.line, 3u);
 }
 
 TEST(JobFile, after_may_be_one_number_or_a_text_list) {

@@ -65,7 +65,7 @@ Result<void> check_log_pattern(std::string_view pattern) {
   if (!bad) return {};
   const std::string mark = unknown == '\0' ? "%" : std::string("%") + unknown;
   return invalid_input(
-      "output pattern " + shown(pattern) + ": " + shown(mark) +
+      "pattern " + shown(pattern) + ": " + shown(mark) +
       " is unknown; known are %j job id, %t task, %l line, %a attempt, %n name, %u user and "
       "%% for a percent sign");
 }

@@ -112,7 +112,8 @@ Result<void> check_pattern(std::string_view field, const std::string& pattern,
   const std::string what(field);
   if (pattern.empty()) return {};
   if (has_nul(pattern)) return invalid_input(what + " has a NUL byte; use a file name");
-  if (const auto known = check_log_pattern(pattern); !known) return known;
+  if (const auto known = check_log_pattern(pattern); !known)
+    return invalid_input(what + ": " + known.error().message);
   const bool differs =
       log_pattern_has(pattern, 't') || (log_pattern_has(pattern, 'l') && lines_differ(spec));
   const bool shared = spec.tasks.count > 1 && !differs && pattern != "/dev/null";
