@@ -80,14 +80,13 @@ Result<void> check_places(const json::object& job, bool no_copy) {
 // Everything that comes from around the command line: work directory and environment. `settings`
 // are
 // --env values, the later ones winning.
-Result<void> complete(json::object& job, const Arguments& arguments,
-                      const std::vector<std::string>& settings) {
+Result<void> complete(json::object& job, bool clean_env, const std::vector<std::string>& settings) {
   if (!job.contains("workdir")) {
     auto folder = current_folder();
     if (!folder) return folder.error();
     job["workdir"] = text_to_json(*folder);
   }
-  Environment environment = Environment::of_process(arguments.has("clean-env"));
+  Environment environment = Environment::of_process(clean_env);
   for (const std::string& setting : settings) {
     if (auto applied = environment.apply(setting); !applied) return applied;
   }
@@ -157,7 +156,7 @@ Result<JobRequests> script_job(Session& session, const Arguments& arguments, con
   job["script"] = text_to_json(script.text);
   job["script_name"] = text_to_json(std::filesystem::path(path).filename().string());
   if (arguments.words().size() > 1) job["args"] = to_array(arguments.words(), 1);
-  if (auto done = complete(job, arguments, *settings); !done) return done.error();
+  if (auto done = complete(job, arguments.has("clean-env"), *settings); !done) return done.error();
   if (auto done = check_places(job, copy.no_copy); !done) return done.error();
   return single(std::move(job), copy.wanted());
 }
@@ -175,7 +174,8 @@ Result<JobRequests> command_job(const Arguments& arguments) {
   } else {
     job["command"] = to_array(words);
   }
-  if (auto done = complete(job, arguments, arguments.list("env")); !done) return done.error();
+  if (auto done = complete(job, arguments.has("clean-env"), arguments.list("env")); !done)
+    return done.error();
   if (auto done = check_places(job, arguments.has("no-copy")); !done) return done.error();
   return single(std::move(job), copy_choice(arguments).wanted());
 }
@@ -197,6 +197,8 @@ Result<json::object> entry_job(const Arguments& arguments, JobFileEntry entry,
   complete_paths(spec, folder);
   if (auto applied = apply_to_workers(arguments, spec); !applied) return applied.error();
   const std::vector<std::string> settings = joined(spec.env, arguments.list("env"));
+  const bool clean = entry.clean_env || arguments.has("clean-env");
+  const bool no_copy = entry.no_copy || arguments.has("no-copy");
   json::object job = spec_to_json(spec, true).as_object();
   if (!entry.after_last.empty()) {
     json::array after = job.contains("after") ? job.at("after").as_array() : json::array();
@@ -209,8 +211,8 @@ Result<json::object> entry_job(const Arguments& arguments, JobFileEntry entry,
   if (!spec.workdir.empty() && !arguments.has("workdir") && !wants_labels(job)) {
     if (auto found = absolute_folder(spec.workdir); !found) return found.error();
   }
-  if (auto done = complete(job, arguments, settings); !done) return done.error();
-  if (auto done = check_places(job, arguments.has("no-copy")); !done) return done.error();
+  if (auto done = complete(job, clean, settings); !done) return done.error();
+  if (auto done = check_places(job, no_copy); !done) return done.error();
   return job;
 }
 
@@ -336,7 +338,8 @@ Result<JobRequests> batch_of(Session& session, const Arguments& arguments,
   if (auto applied = apply_job_options(arguments, job); !applied) return applied.error();
   // Two lines are enough to check the options; the daemon checks all of them.
   job["lines"] = to_array({lines.begin(), lines.begin() + (lines.size() > 1 ? 2 : 1)});
-  if (auto done = complete(job, arguments, arguments.list("env")); !done) return done.error();
+  if (auto done = complete(job, arguments.has("clean-env"), arguments.list("env")); !done)
+    return done.error();
   if (auto done = check_places(job, arguments.has("no-copy")); !done) return done.error();
   if (auto resolved = resolve_last(session, job); !resolved) return resolved.error();
   if (auto checked = check(job); !checked) return checked.error();

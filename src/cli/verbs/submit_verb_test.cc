@@ -24,5 +24,18 @@ TEST_F(SubmitVerb, a_fault_of_the_command_line_names_no_field_of_the_file) {
   EXPECT_THAT(screen.err_text, HasSubstr("job.yaml:1: output: pattern '%q'"));
 }
 
+TEST_F(SubmitVerb, a_job_file_may_ask_for_a_clean_environment_and_no_copy) {
+  daemon->answers["POST /v1/jobs"] = R"({"id":1,"ids":[1]})";
+  ::setenv("OF_THIS_TEST", "1", 1);
+  const std::string path =
+      file("job.yaml", "command: x\non: box\nclean_env: true\nno_copy: true\nworkdir: .\n");
+  EXPECT_EQ(call({"submit", path}), 0);
+  ::unsetenv("OF_THIS_TEST");
+  EXPECT_EQ(boost::json::serialize(body().at("env")).find("OF_THIS_TEST"), std::string::npos);
+  EXPECT_FALSE(body().as_object().contains("snapshot"));
+  EXPECT_EQ(call({"submit", file("here.yaml", "command: x\nno_copy: true\n")}), 2);
+  EXPECT_THAT(screen.err_text, HasSubstr("--no-copy needs --on"));
+}
+
 }  // namespace
 }  // namespace tutti

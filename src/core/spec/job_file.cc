@@ -33,7 +33,7 @@ class JobReader {
     std::string_view name;
     Reader reader;
   };
-  static const std::array<Field, 14> kFields;
+  static const std::array<Field, 18> kFields;
 
   static std::vector<std::string_view> known_fields();
 
@@ -47,6 +47,7 @@ class JobReader {
   Result<void> read_field(const YamlNode& key, const YamlNode& value);
   Result<void> read_scalar(std::string_view field, const YamlNode& value);
   Result<void> finish(const YamlNode& map);
+  Result<void> finish_results();
   Result<void> finish_workers();
   Result<void> finish_command(const YamlNode& map);
 
@@ -57,9 +58,13 @@ class JobReader {
   Result<void> read_labels(const YamlNode& value);
   Result<void> read_on(const YamlNode& value);
   Result<void> read_results(const YamlNode& value);
+  Result<void> read_results_to(const YamlNode& value);
   Result<void> read_env(const YamlNode& value);
+  Result<void> read_clean_env(const YamlNode& value);
   Result<void> read_after(const YamlNode& value);
   Result<void> read_snapshot(const YamlNode& value);
+  Result<void> read_no_copy(const YamlNode& value);
+  Result<void> read_exclusive(const YamlNode& value);
   Result<void> note_workers(const YamlNode& value);
   Result<void> read_container_field(const YamlNode& value);
   Result<void> read_configurations_field(const YamlNode& value);
@@ -72,10 +77,11 @@ class JobReader {
   bool range_has_parallel_ = false;
   bool has_max_parallel_ = false;
   bool has_snapshot_ = false;
+  const YamlNode* results_to_ = nullptr;
   const YamlNode* workers_ = nullptr;  // read last: they begin with what is said for all
 };
 
-const std::array<JobReader::Field, 14> JobReader::kFields = {{
+const std::array<JobReader::Field, 18> JobReader::kFields = {{
     {"command", &JobReader::read_command},
     {"script", &JobReader::read_script},
     {"args", &JobReader::read_args},
@@ -83,9 +89,13 @@ const std::array<JobReader::Field, 14> JobReader::kFields = {{
     {"labels", &JobReader::read_labels},
     {"on", &JobReader::read_on},
     {"results", &JobReader::read_results},
+    {"results_to", &JobReader::read_results_to},
     {"env", &JobReader::read_env},
+    {"clean_env", &JobReader::read_clean_env},
     {"after", &JobReader::read_after},
     {"snapshot", &JobReader::read_snapshot},
+    {"no_copy", &JobReader::read_no_copy},
+    {"exclusive", &JobReader::read_exclusive},
     {"workers", &JobReader::note_workers},
     {"container", &JobReader::read_container_field},
     {"configurations", &JobReader::read_configurations_field},
@@ -137,13 +147,25 @@ Result<void> JobReader::read_scalar(std::string_view field, const YamlNode& valu
 }
 
 Result<void> JobReader::finish(const YamlNode& map) {
-  if (entry_.on && !has_snapshot_) entry_.snapshot = true;
+  if (entry_.on && !has_snapshot_) entry_.snapshot = !entry_.no_copy;
   if (has_max_parallel_ && range_has_parallel_) {
     return error(map, "both max_parallel and %PARALLEL in array; keep one");
   }
+  if (const auto done = finish_results(); !done) return done;
   if (const auto done = finish_workers(); !done) return done;
   if (const auto done = finish_command(map); !done) return done;
   fill_gang(entry_.spec);
+  return {};
+}
+
+// As on the command line: where to without what means all of the work directory.
+Result<void> JobReader::finish_results() {
+  if (results_to_ == nullptr) return {};
+  ResultRule& results = entry_.spec.results;
+  if (!results.folder.empty())
+    return error(*results_to_, "both results_to and the folder of results; keep one");
+  results.folder = results_to_->text;
+  if (results.paths.empty()) results.paths = {"."};
   return {};
 }
 
@@ -259,8 +281,19 @@ Result<void> JobReader::read_results(const YamlNode& value) {
   return {};
 }
 
+Result<void> JobReader::read_results_to(const YamlNode& value) {
+  const auto folder = reader_.text(value, "results_to");
+  if (!folder) return folder.error();
+  results_to_ = &value;
+  return {};
+}
+
 Result<void> JobReader::read_env(const YamlNode& value) {
   return reader_.keep(reader_.variables(value, "env"), entry_.spec.env);
+}
+
+Result<void> JobReader::read_clean_env(const YamlNode& value) {
+  return reader_.keep(reader_.truth(value, "clean_env"), entry_.clean_env);
 }
 
 Result<void> JobReader::read_after(const YamlNode& value) {
@@ -287,6 +320,16 @@ Result<void> JobReader::read_after(const YamlNode& value) {
 Result<void> JobReader::read_snapshot(const YamlNode& value) {
   has_snapshot_ = true;
   return reader_.keep(reader_.truth(value, "snapshot"), entry_.snapshot);
+}
+
+Result<void> JobReader::read_no_copy(const YamlNode& value) {
+  return reader_.keep(reader_.truth(value, "no_copy"), entry_.no_copy);
+}
+
+Result<void> JobReader::read_exclusive(const YamlNode& value) {
+  const auto alone = reader_.truth(value, "exclusive");
+  if (!alone) return alone.error();
+  return *alone ? set_field(entry_.spec, "share", "never") : Result<void>();
 }
 
 Result<void> JobReader::note_workers(const YamlNode& value) {

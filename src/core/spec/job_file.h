@@ -34,6 +34,8 @@ struct JobFileEntry {
   std::vector<std::string> after_last;
   bool snapshot = false;  // whether a snapshot of the work directory is wanted
   bool on = false;        // whether it says where to run; that is a label of the spec
+  bool no_copy = false;   // with on: in the work directory itself
+  bool clean_env = false;
   JobPlace place;
   std::vector<std::string> notes;  // of a manifest: what has no effect, for the user
   bool operator==(const JobFileEntry&) const = default;
@@ -43,13 +45,14 @@ struct JobFileEntry {
 // manifest.h says. Fields: those of
 // scalar_fields() in field.h, and command (text for a shell, or a list of words), script (a path),
 // args (a list), lines (a list of commands), labels (a list), on (names of nodes, with commas or
-// as a list), results (a list of paths, or a mapping with folder and paths), env (a mapping), after
-// (a job number, last, or a list of them), snapshot (true or false; true with on unless it says
-// false), workers (a number, a list or a mapping of groups, which begin with what the job says of
-// resources), container (an image, or a mapping with image, runtime, build and mounts).
-// `file_name` is for messages, which begin with FILE:LINE:COLUMN. Unknown and repeated fields,
-// wrong types, tags, tabs as indentation, several documents, more than 16 MiB, and aliases that
-// blow up beyond that are errors.
+// as a list), results (a list of paths, or a mapping with folder and paths), results_to (that
+// folder), env (a mapping), clean_env (true or false), after (a job number, last, or a list of
+// them), snapshot (true or false; true with on unless it says false), no_copy (that it says false),
+// exclusive (true: share never), workers (a number, a list or a mapping of groups, which begin with
+// what the job says of resources), container (an image, or a mapping with image, runtime, build and
+// mounts). `file_name` is for messages, which begin with FILE:LINE:COLUMN. Unknown and repeated
+// fields, wrong types, tags, tabs as indentation, several documents, more than 16 MiB, and aliases
+// that blow up beyond that are errors.
 Result<std::vector<JobFileEntry>> parse_job_file(std::string_view text,
                                                  const std::string& file_name);
 

@@ -27,6 +27,20 @@ std::string failure(const std::string& text) {
   return entries ? "no error" : entries.error().message;
 }
 
+TEST(JobFile, takes_flags_of_the_command_line) {
+  const JobFileEntry entry = only(
+      "command: x\ngpus: 1\nclean_env: true\nexclusive: true\nno_copy: true\non: box\nresults_to: "
+      "r/%j\n");
+  EXPECT_TRUE(entry.clean_env && entry.no_copy && !entry.snapshot);
+  EXPECT_EQ(entry.spec.request.devices.sharing, Sharing::kNever);
+  EXPECT_EQ(entry.spec.results, (ResultRule{"r/%j", {"."}}));
+  EXPECT_THAT(only("command: x\nresults_to: r\nresults: [a]\n").spec.results.paths,
+              ElementsAre("a"));
+  EXPECT_THAT(failure("command: x\nresults_to: r\nresults: {folder: s, paths: [a]}\n"),
+              HasSubstr("job.yaml:2:13: both results_to"));
+  EXPECT_THAT(failure("command: x\nclean_env: yes\n"), HasSubstr("must be true or false"));
+}
+
 TEST(JobFile, knows_where_the_field_of_a_message_stands) {
   const JobPlace place = only("\ncommand: x\noutput: a%q\n\ntime: 1h\n").place;
   EXPECT_EQ(place.line_of("output: pattern 'a%q' is wrong"), 3u);
