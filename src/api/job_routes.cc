@@ -97,7 +97,10 @@ HttpResponse dry_run_response(const Submitted& submitted, const std::vector<Task
   }
   json::array plans;
   for (const std::vector<RankPlan>& plan : submitted.plans) plans.push_back(plan_to_json(plan));
+  json::array counts;
+  for (const TaskSet& set : tasks) counts.emplace_back(set.count);
   return json_response(200, json::object{{"dry_run", true},
+                                         {"tasks", std::move(counts)},
                                          {"explanations", std::move(explanations)},
                                          {"plans", std::move(plans)}});
 }
@@ -256,7 +259,10 @@ void submit_jobs(const CallPtr& call) {
         }));
   }
   std::vector<TaskSet> tasks;
-  for (const JobSpec& spec : jobs) tasks.push_back(spec.tasks);
+  for (JobSpec& spec : jobs) {
+    fill_defaults(spec);  // of lines it makes tasks
+    tasks.push_back(spec.tasks);
+  }
   call->services.front.submit(
       std::move(jobs), true,
       reply_to<Submitted>(call, [call, tasks = std::move(tasks)](const Submitted& submitted) {

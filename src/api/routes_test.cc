@@ -159,6 +159,8 @@ TEST_F(RoutesTest, a_dry_run_explains_and_submits_nothing) {
   EXPECT_EQ(value.at("dry_run"), true);
   EXPECT_EQ(value.at("explanations").at(0).at("task"), 5);
   EXPECT_TRUE(value.at("explanations").at(0).at("job").is_null());
+  const char* const two = R"({"jobs":[{"command":"a","array":"5-7"},{"lines":["a","b"]}]})";
+  EXPECT_EQ(json_of(ask("POST", "/v1/jobs?dry_run=1", two)).at("tasks"), (json::array{3, 2}));
 }
 
 TEST_F(RoutesTest, bad_submissions_say_what_is_wrong) {

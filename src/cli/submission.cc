@@ -38,6 +38,18 @@ void print_ranks(Session& session, const json::array& jobs) {
   }
 }
 
+// Of workers print_ranks() tells more.
+void print_task_counts(Session& session, const json::value& answer, const json::array& jobs) {
+  const auto* counts = answer.as_object().if_contains("tasks");
+  if (counts == nullptr || !counts->is_array() || counts->as_array().size() != jobs.size()) return;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    const auto count = counts->as_array()[i].to_number<std::uint64_t>();
+    if (count < 2 || jobs[i].as_object().contains("workers")) continue;
+    const std::string who = jobs.size() == 1 ? "The job" : fmt::format("Job {} of them", i + 1);
+    session.screen().out(fmt::format("{} would have {} tasks.\n", who, grouped(count)));
+  }
+}
+
 // Where the ranks would run, and what they would be told; of waves, those of the first.
 void print_plan(Session& session, const json::value& plan, const json::value& job) {
   if (!plan.is_array() || plan.as_array().empty()) return;
@@ -117,6 +129,7 @@ int print_dry_run(Session& session, const JobRequests& requests, bool quiet) {
   const auto* list = answer->as_object().if_contains("explanations");
   if (quiet || list == nullptr || !list->is_array()) return kExitOk;
   session.screen().out("Nothing was submitted.\n");
+  print_task_counts(session, *answer, requests.jobs);
   print_ranks(session, requests.jobs);
   if (const auto* plans = answer->as_object().if_contains("plans"); plans && plans->is_array()) {
     for (std::size_t i = 0; i < std::min(plans->as_array().size(), requests.jobs.size()); ++i)

@@ -37,5 +37,17 @@ TEST_F(SubmitVerb, a_job_file_may_ask_for_a_clean_environment_and_no_copy) {
   EXPECT_THAT(screen.err_text, HasSubstr("--no-copy needs --on"));
 }
 
+TEST_F(SubmitVerb, a_dry_run_tells_how_many_tasks_there_would_be) {
+  daemon->answers["POST /v1/jobs?dry_run=1"] =
+      R"({"dry_run":true,"tasks":[1200],"explanations":[]})";
+  EXPECT_EQ(call({"submit", "--dry-run", "--array", "1-1200", "--", "true"}), 0);
+  EXPECT_EQ(screen.out_text, "Nothing was submitted.\nThe job would have 1,200 tasks.\n");
+  daemon->answers["POST /v1/jobs?dry_run=1"] =
+      R"({"dry_run":true,"tasks":[1,3],"explanations":[]})";
+  const std::string two = file("two.yaml", "jobs:\n- command: a\n- command: b\n  array: 1-3\n");
+  EXPECT_EQ(call({"submit", "--dry-run", two}), 0);
+  EXPECT_THAT(screen.out_text, HasSubstr("submitted.\nJob 2 of them would have 3 tasks.\n"));
+}
+
 }  // namespace
 }  // namespace tutti
