@@ -89,7 +89,11 @@ Watched follow_submitted(Session& session, std::uint64_t id, const json::value& 
                     id));
     return {*followed->left, true};
   }
-  say_ending(session, followed->job);
+  if (session.json()) {
+    print_json(session.screen(), ended_json(*followed));
+  } else {
+    say_ending(session, followed->job);
+  }
   return {exit_status_of(followed->job)};
 }
 

@@ -49,5 +49,14 @@ TEST_F(SubmitVerb, a_dry_run_tells_how_many_tasks_there_would_be) {
   EXPECT_THAT(screen.out_text, HasSubstr("submitted.\nJob 2 of them would have 3 tasks.\n"));
 }
 
+TEST_F(SubmitVerb, follow_ends_with_the_state_as_logs_does) {
+  daemon->answers["POST /v1/jobs"] = R"({"id":3,"ids":[3]})";
+  stream("/v1/jobs/3/stream?logs=1", {},
+         R"({"id":3,"state":"failed","exit_code":5,"ending":"exited"})");
+  EXPECT_EQ(call({"submit", "-f", "--json", "--", "x"}), 5);
+  EXPECT_THAT(screen.out_text,
+              HasSubstr("{\"api\":1,\"id\":3,\"state\":\"failed\",\"exit_code\":5}\n"));
+}
+
 }  // namespace
 }  // namespace tutti
