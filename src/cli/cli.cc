@@ -1,5 +1,7 @@
 #include "cli/cli.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
@@ -16,8 +18,27 @@
 #include "core/spec/text.h"
 
 namespace tutti {
+namespace {
+
+// What users expect of a scheduler and find elsewhere here.
+struct Pointer {
+  std::string_view word;
+  std::string_view where;
+};
+constexpr Pointer kPointers[] = {
+    {"top", "'tutti ls -w' shows jobs as they change, 'tutti gpus -w' what GPUs do"},
+    {"attach", "'tutti logs -f JOB' shows what a job prints"},
+    {"exec",
+     "nothing enters a running job; 'tutti run' starts one, 'tutti show JOB' tells where it runs"},
+};
+
+}  // namespace
 
 Error unknown_verb(std::string_view word) {
+  for (const Pointer& pointer : kPointers) {
+    if (pointer.word == word)
+      return invalid_input(fmt::format("there is no verb '{}': {}", word, pointer.where));
+  }
   std::vector<std::string_view> names;
   for (const Verb* verb : all_verbs()) {
     names.push_back(verb->name);

@@ -16,6 +16,7 @@ namespace tutti {
 namespace {
 
 namespace json = boost::json;
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -28,6 +29,9 @@ TEST_F(VerbTest, no_verb_and_an_unknown_verb_are_usage_errors) {
   EXPECT_EQ(call({}), 2);
   EXPECT_EQ(call({"sumbit"}), 2);
   EXPECT_THAT(screen.err_text, HasSubstr("unknown verb 'sumbit', did you mean 'submit'?"));
+  for (const char* verb : {"top", "attach", "exec"}) EXPECT_EQ(call({verb, "3"}), 2);
+  EXPECT_THAT(screen.err_text, AllOf(HasSubstr("ls -w"), HasSubstr("logs -f"), HasSubstr("run'")));
+  EXPECT_THAT(screen.err_text, Not(HasSubstr("'execute_batch'")));
 }
 
 TEST_F(VerbTest, help_and_version_need_no_daemon) {
