@@ -14,8 +14,8 @@ namespace {
 constexpr double kHorizonEvents = 3;
 constexpr double kShortestHorizon = 150;
 constexpr double kLongestHorizon = 6000;
-// Speed-up of a job with k devices is taken as k^0.65 when jobs are ranked.
-constexpr double kParallel = 0.65;
+// Speed-up of a job with k devices is taken as k^0.77 when jobs are ranked.
+constexpr double kParallel = 0.77;
 // How much the last part of a job's best speed is worth, against the first: less where the first
 // parts of others, with their larger weights, could have it.
 constexpr double kDiminishing = 0.7;
@@ -27,11 +27,8 @@ constexpr double kLaterRestartUnranked = 0.5;
 // does. It cannot stop to have waited, so that it is not taken off again at once.
 constexpr double kPatience = 1800;
 constexpr double kPatientPart = 0.1;
-// So does one that, even with an equal share of every pool from now on, would take so many times as
-// long as with such a share from its start.
-constexpr double kUnfair = 1.25;
-// And one that decides when everything is over: what is left of it takes so many times as long as
-// all that is left of all jobs would take on all devices, and that is more than a day. With less
+// So does one that decides when everything is over: what is left of it takes so many times as long
+// as all that is left of all jobs would take on all devices, and that is more than a day. With less
 // to do, shorter jobs are soon out of its way.
 constexpr double kCritical = 2;
 constexpr double kBacklog = 86'400;
@@ -50,14 +47,6 @@ double rate_of_a_share(const ElasticSnapshot& snapshot, const ElasticJob& job) {
     if (option.shape.devices <= std::max(1.0, share)) best = std::max(best, option.rate);
   }
   return best;
-}
-
-// `whole` is the progress that the job had before it at first.
-bool is_treated_unfairly(const ElasticSnapshot& snapshot, const ElasticJob& job, double whole) {
-  const double rate = job.known ? rate_of_a_share(snapshot, job) : 0;
-  if (rate <= 0) return false;
-  const double age = snapshot.now_s - job.submitted_s;
-  return age + *job.remaining / rate > kUnfair * (job.restart_s + whole / rate);
 }
 
 // How long all devices together would take for all that is left, each job in the shape that does
@@ -95,10 +84,45 @@ double weight_of_rank(double rank) {
   return std::pow(std::pow(rank, kMarginal) - std::pow(rank - 1, kMarginal), 1 / kMarginal);
 }
 
+// What equal shares of all pools would have done of each job.
+class FairProgress {
+ public:
+  void advance(const ElasticSnapshot& snapshot) {
+    std::map<JobId, Progress> jobs;
+    for (const ElasticJob& job : snapshot.jobs) {
+      if (!job.remaining) continue;
+      const auto known = jobs_.find(job.id);
+      Progress& progress = jobs[job.id];
+      if (known != jobs_.end()) {
+        progress = known->second;
+        if (job.known) progress.done += rate_of_a_share(snapshot, job) * (snapshot.now_s - last_s_);
+      }
+      progress.whole = std::max(progress.whole, *job.remaining);
+    }
+    jobs_ = std::move(jobs);
+    last_s_ = snapshot.now_s;
+  }
+
+  // What they would have left of it; no more than there is.
+  double left(const ElasticJob& job) const {
+    const Progress& progress = jobs_.at(job.id);
+    return std::clamp(progress.whole - progress.done, 0.0, *job.remaining);
+  }
+
+ private:
+  struct Progress {
+    double whole = 0;  // the most that was ever left
+    double done = 0;
+  };
+  std::map<JobId, Progress> jobs_;
+  double last_s_ = 0;
+};
+
 // How much a job counts: those with little left count more, by their rank, so that none counts for
-// nothing. Without declared lengths all count the same.
+// nothing. What an equal share would have left of it counts, so that a job comes the nearer to its
+// turn the longer it gets less than that. Without declared lengths all count the same.
 std::vector<double> weights_of(const ElasticSnapshot& snapshot, const std::vector<double>& best,
-                               const std::map<JobId, double>& wholes) {
+                               const FairProgress& fair) {
   std::vector<double> weights(snapshot.jobs.size(), 1);
   std::vector<std::size_t> declared;
   std::vector<double> left;
@@ -107,16 +131,16 @@ std::vector<double> weights_of(const ElasticSnapshot& snapshot, const std::vecto
     if (!job.remaining) continue;
     declared.push_back(j);
     // What nobody has measured yet comes first: others will learn from it.
-    left.push_back(job.known ? *job.remaining / best[j] : 0);
+    left.push_back(job.known ? fair.left(job) / best[j] : 0);
   }
   const std::vector<double> ranks = soft_ranks(left);
   const double median = std::ceil(static_cast<double>(declared.size()) / 2);
   const double backlog = backlog_s(snapshot);
   for (std::size_t i = 0; i < declared.size(); ++i) {
     const ElasticJob& job = snapshot.jobs[declared[i]];
-    const bool is_critical = backlog > kBacklog && left[i] > kCritical * backlog;
-    const bool counts_more = has_waited(snapshot, job, left[i]) || is_critical ||
-                             is_treated_unfairly(snapshot, job, wholes.at(job.id));
+    const double left_s = job.known ? *job.remaining / best[declared[i]] : 0;
+    const bool is_critical = backlog > kBacklog && left_s > kCritical * backlog;
+    const bool counts_more = is_critical || has_waited(snapshot, job, left_s);
     weights[declared[i]] = weight_of_rank(counts_more ? std::max(ranks[i], median) : ranks[i]);
   }
   return weights;
@@ -133,9 +157,9 @@ class TuttiPolicy : public ElasticPolicy {
     std::vector<double> best;
     for (const ElasticJob& job : snapshot.jobs) best.push_back(reference_rate(job));
     const bool ranked = settings_.ranks && any_declared(snapshot);
-    if (ranked) remember(snapshot);
+    if (ranked) fair_.advance(snapshot);
     const std::vector<double> weights =
-        ranked ? weights_of(snapshot, best, wholes_) : std::vector<double>(snapshot.jobs.size(), 1);
+        ranked ? weights_of(snapshot, best, fair_) : std::vector<double>(snapshot.jobs.size(), 1);
     const Terms terms =
         ranked ? Terms{horizon, kDiminishing, kLaterRestart, settings_.amortises}
                : Terms{horizon, kDiminishingUnranked, kLaterRestartUnranked, settings_.amortises};
@@ -154,16 +178,6 @@ class TuttiPolicy : public ElasticPolicy {
     double later_restart;
     bool amortises;
   };
-
-  void remember(const ElasticSnapshot& snapshot) {
-    std::map<JobId, double> wholes;
-    for (const ElasticJob& job : snapshot.jobs) {
-      const auto before = wholes_.find(job.id);
-      const double left = job.remaining.value_or(0);
-      wholes[job.id] = before == wholes_.end() ? left : std::max(before->second, left);
-    }
-    wholes_ = std::move(wholes);
-  }
 
   static bool any_declared(const ElasticSnapshot& snapshot) {
     return std::any_of(snapshot.jobs.begin(), snapshot.jobs.end(),
@@ -205,7 +219,7 @@ class TuttiPolicy : public ElasticPolicy {
   }
 
   TuttiSettings settings_;
-  std::map<JobId, double> wholes_;  // the most progress that each job has had before it
+  FairProgress fair_;
 };
 
 }  // namespace

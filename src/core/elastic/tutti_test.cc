@@ -33,18 +33,18 @@ TEST(TuttiPolicy, one_that_has_waited_for_long_passes_a_shorter_one) {
 }
 
 TEST(TuttiPolicy, one_that_had_less_than_its_share_passes_a_shorter_one) {
-  const auto policy = make_tutti_policy({});
-  EXPECT_EQ(policy->decide(five_for_four(0).snapshot), kFirstWaits);
+  ElasticWorld alone({{"a100", 1, 4}});
+  alone.job(1, {option_of(0, 1, 1)}).remaining = 5000;
   ElasticWorld later = five_for_four(4000);
   ElasticJob& slow = later.snapshot.jobs[0];
   slow.submitted_s = 0;
   slow.executed_s = 4000;
   slow.remaining = 4900;
+  const auto policy = make_tutti_policy({});
+  policy->decide(alone.snapshot);
   EXPECT_EQ(policy->decide(later.snapshot), kSecondWaits);
-  // Half of it is done: as much as a fair share would have given.
-  slow.remaining = 2200;
-  later.snapshot.jobs[1].remaining = 2000;
-  EXPECT_EQ(policy->decide(later.snapshot), kFirstWaits);
+  // To who did not see it come, it is the longest.
+  EXPECT_EQ(make_tutti_policy({})->decide(later.snapshot), kFirstWaits);
 }
 
 TEST(TuttiPolicy, one_that_decides_when_all_is_over_passes_a_shorter_one) {
