@@ -14,6 +14,7 @@
 #include <memory>
 #include <string_view>
 #include <thread>
+#include <utility>
 
 #include "api/event_hub.h"
 #include "api/server.h"
@@ -131,7 +132,7 @@ class Daemon {
     controller_ = std::make_unique<Controller>(*store_, *router_, clock_, events_);
     if (const Result<void> started = controller_->start(); !started) return started.error();
     prunes_ = std::make_unique<PruneDesk>(*controller_, files_, [this](GoesOn goes_on) {
-      return SqlitePruneSource::open(options_.home, goes_on);
+      return SqlitePruneSource::open(options_.home, std::move(goes_on));
     });
     // The first round takes what the executor found, so that the API never shows less.
     controller_->step();
