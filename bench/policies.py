@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What elastic policies reach on published benchmarks, and what each idea of ours is worth.
 
-Usage: bench/policies.py --data FOLDER [--only sia-64,pollux-64,arena-1280,ablation,overload]
+Usage: bench/policies.py --data FOLDER [--only sia-64,pollux-64,arena-1280,ablation,overload,fresh]
 
 The data is not part of the project: see docs/user/simulate.md.
 """
@@ -9,6 +9,7 @@ The data is not part of the project: see docs/user/simulate.md.
 import argparse
 import csv
 import json
+import random
 import statistics
 import subprocess
 import sys
@@ -137,8 +138,51 @@ def overload(data):
                       for key in ("mean_jct_s", "p99_jct_s", "makespan_s")))
 
 
+def jobs_drawn(rows, dice, shape):
+    """A workload of 160 jobs drawn from several, with its arrivals."""
+    if shape == "moved":
+        jobs = [dict(row) for row in dice.choice(rows)]
+        times = sorted(float(job["time"]) + dice.uniform(0, 600) for job in jobs)
+    else:
+        jobs = [dict(dice.choice([row for one in rows for row in one])) for _ in range(160)]
+        times = [dice.uniform(0, 8 * 3600) if shape == "even" else
+                 dice.randrange(8) * 3600 + dice.expovariate(1 / 300) for _ in jobs]
+        times.sort()
+    for number, (job, time) in enumerate(zip(jobs, times)):
+        job.update(name=f"job-{number}", time=int(time))
+    return jobs
+
+
+def fresh(data):
+    """Overload of workloads that are none of those published, but like them."""
+    rows = []
+    for n in (1, 2, 3, 4):
+        with open(data / f"sia/workloads/philly/workload-{n}.csv", newline="") as file:
+            rows.append(list(csv.DictReader(file)))
+    ratios = {"mean_jct_s": [], "p99_jct_s": [], "makespan_s": []}
+    with tempfile.TemporaryDirectory() as folder:
+        for seed in range(200, 214):
+            jobs = jobs_drawn(rows, random.Random(seed), ("even", "bursts", "moved")[seed % 3])
+            path = Path(folder) / f"drawn-{seed}.csv"
+            with open(path, "w", newline="") as file:
+                writer = csv.DictWriter(file, rows[0][0], lineterminator="\n")
+                writer.writeheader()
+                writer.writerows(jobs)
+            for factor in (2, 4):
+                faster = in_less_time(path, "time", factor, folder)
+                declared, oblivious = (simulate(data, "sia-64", faster, "tutti", "--length", length)
+                                       for length in ("declared", "oblivious"))
+                for key, values in ratios.items():
+                    values.append(declared[key] / oblivious[key])
+    print("\n| 28 drawn workloads at 2 × and 4 ×, against oblivious | mean | worst | above 1.10 |\n"
+          "|---|---|---|---|")
+    for key, values in ratios.items():
+        row(key, f"{statistics.fmean(values):.3f} ×", f"{max(values):.2f} ×",
+            str(sum(value > 1.1 for value in values)))
+
+
 STAGES = {"sia-64": sia, "pollux-64": pollux, "arena-1280": arena, "ablation": ablation,
-          "overload": overload}
+          "overload": overload, "fresh": fresh}
 
 
 def main():
