@@ -114,40 +114,49 @@ ElasticJob ElasticDesk::view_of(const Ledger& ledger, const Job& job, const Node
   return view;
 }
 
+ElasticDesk::View ElasticDesk::look(const Ledger& ledger, TimePoint now) {
+  std::set<JobId> apart;
+  View view{.pools = pools_of(ledger, apart), .snapshot = {.now_s = since_start(now)}, .has = {}};
+  count_events(ledger, view.snapshot.now_s);
+  view.snapshot.events_per_hour = static_cast<double>(events_.size());
+  view.snapshot.pools = view.pools.pools();
+  for (const JobId id : ledger.elastic()) {
+    const Job& job = *ledger.find_job(id);
+    if (apart.contains(id)) continue;
+    if (!takes_part(ledger, job)) {
+      // One that backs off: others may have its devices meanwhile.
+      targets_.erase(id);
+      continue;
+    }
+    view.snapshot.jobs.push_back(view_of(ledger, job, view.pools));
+    const auto target = targets_.find(id);
+    view.has.push_back(target == targets_.end() ? Placement()
+                                                : view.pools.placement_of(target->second));
+  }
+  return view;
+}
+
 std::vector<JobId> ElasticDesk::decide(const Ledger& ledger, TimePoint now) {
   count_round(ledger, now);
   last_ = now;
   next_ = TimePoint();
-  ElasticSnapshot snapshot{.now_s = since_start(now)};
-  count_events(ledger, snapshot.now_s);
-  snapshot.events_per_hour = static_cast<double>(events_.size());
-  std::set<JobId> apart;
-  const NodePools pools = pools_of(ledger, apart);
-  snapshot.pools = pools.pools();
-  std::vector<Placement> before;
-  for (const JobId id : ledger.elastic()) {
-    const Job& job = *ledger.find_job(id);
-    if (apart.contains(id) || !takes_part(ledger, job)) continue;
-    snapshot.jobs.push_back(view_of(ledger, job, pools));
-    const auto target = targets_.find(id);
-    before.push_back(target == targets_.end() ? Placement() : pools.placement_of(target->second));
-  }
-  if (snapshot.jobs.empty()) return {};
-  const Choices choices = rules_.policy->decide(snapshot);
-  TUTTI_CHECK(choices.size() == snapshot.jobs.size());
+  const View view = look(ledger, now);
+  const std::vector<ElasticJob>& jobs = view.snapshot.jobs;
+  if (jobs.empty()) return {};
+  const Choices choices = rules_.policy->decide(view.snapshot);
+  TUTTI_CHECK(choices.size() == jobs.size());
   for (std::size_t i = 0; i < choices.size(); ++i)
-    TUTTI_CHECK(!choices[i] || *choices[i] < snapshot.jobs[i].options.size());
+    TUTTI_CHECK(!choices[i] || *choices[i] < jobs[i].options.size());
   const std::vector<Placement> placements =
-      place(rules_.placing, snapshot, choices, before, rules_.policy->order());
+      place(rules_.placing, view.snapshot, choices, view.has, rules_.policy->order());
   std::vector<JobId> stops;
   for (std::size_t i = 0; i < placements.size(); ++i) {
-    if (placements[i] == before[i]) continue;
-    const JobId id = snapshot.jobs[i].id;
-    if (!before[i].nodes.empty()) stops.push_back(id);
+    if (placements[i] == view.has[i]) continue;
+    if (!view.has[i].nodes.empty()) stops.push_back(jobs[i].id);
     if (placements[i].nodes.empty())
-      targets_.erase(id);
+      targets_.erase(jobs[i].id);
     else
-      targets_[id] = pools.shares_of(placements[i]);
+      targets_[jobs[i].id] = view.pools.shares_of(placements[i]);
   }
   return stops;
 }

@@ -49,9 +49,16 @@ class ElasticDesk {
     double executed_s = 0;
     double attained_s = 0;
   };
+  // What a round is decided on, and what each job has of the pools or is to have.
+  struct View {
+    NodePools pools;
+    ElasticSnapshot snapshot;
+    std::vector<Placement> has;
+  };
   double since_start(TimePoint time) const;
   void count_round(const Ledger& ledger, TimePoint now);
   void count_events(const Ledger& ledger, double now_s);
+  View look(const Ledger& ledger, TimePoint now);
   NodePools pools_of(const Ledger& ledger, std::set<JobId>& apart);
   ElasticJob view_of(const Ledger& ledger, const Job& job, const NodePools& pools);
 

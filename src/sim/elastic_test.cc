@@ -172,6 +172,30 @@ TEST_F(ElasticTest, one_that_fails_is_tried_again_where_it_was) {
   EXPECT_EQ(world.state_of(job), TaskState::kSucceeded);
 }
 
+TEST_F(ElasticTest, one_that_backs_off_leaves_its_devices_to_others) {
+  world.add_node(with_gpus(node("a", 8), 1));
+  script = [](const ElasticSnapshot& snapshot) {
+    Choices choices(snapshot.jobs.size());
+    choices.front() = 0;
+    return choices;
+  };
+  JobSpec failing = elastic();
+  failing.retry = {.max = 1, .backoff = seconds(200)};
+  SimCommand command{.runs = seconds(30)};
+  command.exit_code = 3;
+  command.fails = 1;
+  failing.command.argv = command.argv();
+  const JobId first = submit(failing);
+  const JobId second = submit(elastic());
+  world.advance(seconds(60));
+  EXPECT_EQ(places(first), (Places{{"a", 1}}));
+  world.advance(seconds(60));
+  EXPECT_EQ(places(second), (Places{{"a", 1}}));
+  world.advance(seconds(180));
+  EXPECT_EQ(places(first), (Places{{"a", 1}}));
+  EXPECT_THAT(places(second), testing::IsEmpty());
+}
+
 TEST_F(ElasticTest, devices_that_a_stopping_job_still_has_are_waited_for) {
   world.add_node(with_gpus(node("a", 8), 1));
   script = [](const ElasticSnapshot& snapshot) {
