@@ -253,6 +253,8 @@ TEST(decide, of_a_very_long_queue_only_so_many_groups_are_looked_at) {
   EXPECT_EQ(world.state({ann, 0}), TaskState::kQueued);
   EXPECT_EQ(world.why(ann).reasons.front().code, ReasonCode::kBehind);
   EXPECT_EQ(world.why(ann).reasons.front().count, 4'000u);
+  EXPECT_THAT(world.why(ann).remedies,
+              testing::Contains("a higher --priority than what waits before it"));
   const JobId bob = submit_different(world, "bob", 1, cpus(1)).front();
   EXPECT_EQ(world.why(bob).reasons.front().code, ReasonCode::kStarting);
   world.pass();

@@ -28,6 +28,8 @@ bool would_start(const Waiting& waiting, const Snapshot& otherwise) {
 Snapshot with_key(const Waiting& waiting, const GroupKey& key) {
   Snapshot otherwise = waiting.snapshot;
   GroupView& view = otherwise.groups[waiting.position];
+  // Whoever comes before all others is within reach.
+  if (key.priority > view.key->priority) view.out_of_reach = false;
   view.key = &key;
   const auto adapt = [&](Request& request) {
     request.cpus = key.request.cpus;
