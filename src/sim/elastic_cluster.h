@@ -35,7 +35,7 @@ class ElasticCluster {
   void move_to(double now_s);
   // Lets time pass until a job arrives that can use so many nodes. The controller learns of it when
   // time goes on.
-  JobId submit(double at_s, const std::string& name, std::uint32_t most_nodes);
+  JobId submit(double at_s, std::uint32_t most_nodes);
   // What the job had to do is done, at a moment before the one that is moved to next.
   void finish(JobId job, double at_s) { finished_.emplace_back(job, at_s); }
   // Where the job runs; empty: nowhere.

@@ -28,9 +28,9 @@ constexpr const char* kTimes = R"({"optimal": {"bert_1.3B_128": {
 
 void simulate(const std::vector<ArenaJob>& trace, ArenaSpeeds speeds) {
   const std::vector<Pool> pools{{"a100", 2, 4}, {"v100", 2, 16}};
-  ArenaRounds rounds(pools, std::move(speeds), {.rounds = 4});
   const auto policy = make_elastic_policy("cells");
-  for (const ClusterSample& sample : rounds.run(trace, *policy).samples)
+  ArenaRounds rounds(pools, std::move(speeds), *policy, {.rounds = 4});
+  for (const ClusterSample& sample : rounds.run(trace).samples)
     TUTTI_CHECK(sample.devices_used + sample.devices_stranded <= 40);
 }
 

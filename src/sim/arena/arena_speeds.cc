@@ -10,6 +10,7 @@
 #include <span>
 
 #include "core/spec/text.h"
+#include "core/spec/validate.h"
 #include "core/spec/yaml_tree.h"
 
 namespace tutti {
@@ -19,7 +20,8 @@ namespace {
 // to cost this factor.
 constexpr double kSizeStep = 1.8;
 constexpr double kLongestIterationS = 300;
-constexpr std::uint32_t kMostPoolNodes = 1'000'000;
+// A job may run on all of them.
+constexpr std::uint32_t kMostPoolNodes = kMaxRanks;
 
 constexpr std::array<std::string_view, 6> kWideResnet{"500M", "1B", "2B", "4B", "6.8B", "13B"};
 constexpr std::array<std::string_view, 6> kBert{"760M", "1.3B", "2.6B", "6.7B", "15B", "39B"};

@@ -127,7 +127,7 @@ void ArenaRounds::arrive(const ArenaJob& job) {
   }
   std::uint32_t most_nodes = 1;
   for (const ArenaSpeed& speed : live.speeds) most_nodes = std::max(most_nodes, speed.shape.nodes);
-  live_.emplace(cluster_.submit(kBefore + now_s_, job.name, most_nodes), std::move(live));
+  live_.emplace(cluster_.submit(kBefore + now_s_, most_nodes), std::move(live));
 }
 
 ElasticJob ArenaRounds::describe(JobId job, std::span<const Pool> /*pools*/) {

@@ -216,7 +216,7 @@ class TrainingSimulation : public TrainingMonitor {
     for (; arrived_ < lines_.size() && lines_[arrived_].submit_s <= until_s; ++arrived_) {
       const TrainingJob& line = lines_[arrived_];
       SimulatedJob& job = jobs_[arrived_];
-      job.id = cluster_.submit(line.submit_s, line.name, most_nodes_);
+      job.id = cluster_.submit(line.submit_s, most_nodes_);
       numbers_[job.id] = arrived_;
     }
   }
