@@ -8,20 +8,32 @@ from pathlib import Path
 from waiting import SANITIZED, wait_until
 
 
-def alive(pid):
-    """Whether a thread of the process still runs: a zombie's other threads may hold its files."""
+def thread_states(pid):
+    """The letters of its threads' states; none: there is no such process."""
+    states = []
     try:
         threads = list(Path(f"/proc/{pid}/task").iterdir())
     except OSError:
-        return False
+        return states
     for thread in threads:
         try:
             stat = (thread / "stat").read_text()
         except OSError:
             continue
-        if stat.rsplit(")", 1)[1].split()[0] not in "ZX":
-            return True
-    return False
+        states.append(stat.rsplit(")", 1)[1].split()[0])
+    return states
+
+
+def alive(pid):
+    """Whether a thread of the process still runs: a zombie's other threads may hold its files."""
+    return any(state not in "ZX" for state in thread_states(pid))
+
+
+def freeze(pid):
+    """Stops a process. The thread that takes the signal stops the others, and they go on until it
+    has its turn."""
+    os.kill(pid, signal.SIGSTOP)
+    wait_until(lambda: set(thread_states(pid)) == {"T"}, what="every thread is stopped")
 
 
 def with_variable(name, value):

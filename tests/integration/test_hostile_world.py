@@ -380,7 +380,7 @@ def test_very_long_home_works(make_tutti, work):
 def test_daemon_whose_process_is_stopped_is_named_by_every_verb(daemon):
     daemon.ok("submit", "--", "sh", "-c", UNTIL_GO)
     pid = daemon.pid()
-    os.kill(pid, signal.SIGSTOP)
+    processes.freeze(pid)
     try:
         verbs = [("ls",), ("doctor",), ("daemon", "stop"), ("submit", "--", "true"), ("wait", "1")]
         children = [daemon.spawn(*verb) for verb in verbs]
@@ -401,7 +401,7 @@ def test_daemon_elsewhere_that_is_stopped_is_not_waited_for(tutti, work):
     job = tutti.submit("--", "sh", "-c", UNTIL_GO)
     pid = tutti.pid()
     quiet = tutti.spawn("wait", job, env=there)
-    os.kill(pid, signal.SIGSTOP)
+    processes.freeze(pid)
     try:
         children = [quiet, tutti.spawn("ls", env=there), tutti.spawn("logs", "-f", job, env=there)]
         for child in children:
@@ -424,7 +424,7 @@ def test_stream_of_a_daemon_elsewhere_may_be_quiet(tutti, work):
 
 def test_daemon_that_goes_on_in_time_answers(daemon):
     pid = daemon.pid()
-    os.kill(pid, signal.SIGSTOP)
+    processes.freeze(pid)
     child = daemon.spawn("run", "--", "echo", "x")
     os.kill(pid, signal.SIGCONT)
     out, err = child.communicate(timeout=60 * SLOW)
