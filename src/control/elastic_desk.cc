@@ -87,8 +87,11 @@ NodePools ElasticDesk::pools_of(const Ledger& ledger, std::set<JobId>& apart) {
     }
     NodePools pools(ledger.nodes(), use);
     std::erase_if(targets_, [&](const auto& target) {
+      // A round that was not written may have promised something to a job that never was.
+      const Job* job = ledger.find_job(target.first);
+      if (job == nullptr) return true;
       if (pools.has(target.second)) return false;
-      if (ledger.find_job(target.first)->counts.active() == 0) return true;
+      if (job->counts.active() == 0) return true;
       apart.insert(target.first);
       return false;
     });

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <memory>
+#include <string>
+#include <utility>
 
 #include "base/check.h"
 #include "core/elastic/node_pools.h"

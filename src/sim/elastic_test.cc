@@ -320,7 +320,10 @@ TEST_F(ElasticTest, no_life_breaks_anything) {
         (void)life.set_node_state("a", below(2) == 0 ? Node::State::kDraining : Node::State::kUp);
       if (below(15) == 0) life.kill_executor();
       if (below(10) == 0) life.restart_controller();
+      if (below(6) == 0) life.store().fail_next(static_cast<std::uint32_t>(1 + below(3)));
       life.advance(seconds(static_cast<std::int64_t>(1 + below(70))));
+      life.store().fail_next(0);
+      life.advance(seconds(1));
       ASSERT_EQ(broken_invariant(life.ledger()), "") << "seed " << seed;
       ASSERT_EQ(held_without_reason(life.ledger(), life.now()), "") << "seed " << seed;
       const Ledger again = replayed(life.store().journal(), life.now());
